@@ -25,7 +25,7 @@ from shorthaul.affine.bounds.partition.partition_certificate import hourglass_ce
 from shorthaul.affine.bounds.partition.partition_steps import facts_of, projections_of
 from shorthaul.affine.bounds.partition.parts import Part, sets_of, thickness
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
-from shorthaul.affine.effort import limited, step
+from shorthaul.affine.effort import results_within, step
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
@@ -74,15 +74,10 @@ def hourglasses(flow: DataFlow) -> Iterator[Hourglass]:
         usable = usable_paths(paths_into(flow, statement.name), dimensions)
         chains = [path for path in usable if path.delta is not None and len(path.levels) == 1]
         others = [path for path in usable if not path.is_chain]
-        for chain, other in itertools.product(chains, others):
-            try:
-                with limited(WAVEFRONT_OPERATIONS):
-                    found = _of_paths(reach, chain, other)
-            except isl.Error:
-                continue
-            if found is not None:
-                yield found
-                break
+        pairs = itertools.product(chains, others)
+        yield from itertools.islice(
+            results_within(WAVEFRONT_OPERATIONS, pairs, lambda pair: _of_paths(reach, *pair)), 1
+        )
 
 
 def _of_paths(reach: Reachability, chain: Path, other: Path) -> Hourglass | None:

@@ -15,6 +15,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import islpy as isl
 import sympy
@@ -23,7 +24,7 @@ from shorthaul.affine.bounds.lifetime.wavefront import exact_closure
 from shorthaul.affine.bounds.partition.candidates import best_events, usable_paths
 from shorthaul.affine.bounds.partition.parts import as_union, sets_of, thickness, union_of_maps, united
 from shorthaul.affine.bounds.partition.paths import paths_into, with_starts
-from shorthaul.affine.effort import limited, step
+from shorthaul.affine.effort import results_within, step
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
@@ -140,14 +141,8 @@ def lines(flow: DataFlow) -> Iterator[Lines]:
         reads_others = any(_carried(flow, str(item.source)) for item in others)
         if width < 2 or not (reads_others or len(_own_steps(flow, statement.name)) > 2):
             continue
-        for plane in itertools.combinations(range(width), 2):
-            try:
-                with limited(PARTITION_OPERATIONS):
-                    found = _of_plane(flow, statement.name, plane)
-            except isl.Error:
-                continue
-            if found is not None:
-                yield found
+        planes = itertools.combinations(range(width), 2)
+        yield from results_within(PARTITION_OPERATIONS, planes, partial(_of_plane, flow, statement.name))
 
 
 def _carried(flow: DataFlow, name: str) -> list[str]:

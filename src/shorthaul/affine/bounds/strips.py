@@ -23,7 +23,7 @@ import sympy
 from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, read_map, summed
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, summed_text
 from shorthaul.affine.bounds.partition.fields import Cycle, cycles, steps_aside
-from shorthaul.affine.effort import limited, step
+from shorthaul.affine.effort import results_within, step
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
@@ -101,17 +101,14 @@ class Strips:
 
 def strips(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[Strips]:
     """Yield for every statement of a step and a place the argument that suits ``sizes``, S among them."""
-    for item in flow.program.statements:
-        if item.domain.dim(_SET) != 2 or item.domain.n_basic_set() != 1:
-            continue
-        try:
-            with limited(PHASE_OPERATIONS):
-                cone = _cone(flow, item.name)
-                found = None if cone is None else _at_sizes(flow, cone, sizes)
-        except isl.Error:
-            continue
-        if found is not None:
-            yield found
+
+    def of_statement(name: str) -> Strips | None:
+        cone = _cone(flow, name)
+        return None if cone is None else _at_sizes(flow, cone, sizes)
+
+    domains = {item.name: item.domain for item in flow.program.statements}
+    names = [name for name, item in domains.items() if item.dim(_SET) == 2 and item.n_basic_set() == 1]
+    yield from results_within(PHASE_OPERATIONS, names, of_statement)
 
 
 def _cone(flow: DataFlow, name: str) -> _Cone | None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import islpy as isl
@@ -25,9 +26,9 @@ import sympy
 
 from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.wavefront import exact_closure
-from shorthaul.affine.effort import limited
+from shorthaul.affine.effort import results_within
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
-from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, sum_over_events
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
@@ -70,18 +71,17 @@ def crossings(flow: DataFlow) -> Iterator[Crossing]:
     """Yield the argument for every pair of scans that some statement joins."""
     for statement in flow.program.statements:
         read = [item for item in flow.into(statement.name) if item.source not in (None, statement.name)]
-        for one, other in itertools.combinations(read, 2):
-            if one.source is None or other.source is None or one.source == other.source:
-                continue
-            try:
-                with limited(WAVEFRONT_OPERATIONS):
-                    opposite = one.relation.apply_range(other.relation.reverse()).coalesce()
-                    line = _line(flow, (one.source, other.source), opposite)
-                    made = None if line is None else _argument(flow, line, statement.name)
-            except isl.Error:
-                continue
-            if made is not None:
-                yield made
+        pairs = itertools.combinations(read, 2)
+        yield from results_within(WAVEFRONT_OPERATIONS, pairs, partial(_of_pair, flow, statement.name))
+
+
+def _of_pair(flow: DataFlow, name: str, pair: tuple[Flow, Flow]) -> Crossing | None:
+    one, other = pair
+    if one.source is None or other.source is None or one.source == other.source:
+        return None
+    opposite = one.relation.apply_range(other.relation.reverse()).coalesce()
+    line = _line(flow, (one.source, other.source), opposite)
+    return None if line is None else _argument(flow, line, name)
 
 
 def _line(flow: DataFlow, scans: tuple[str, str], opposite: isl.Map) -> _Line | None:

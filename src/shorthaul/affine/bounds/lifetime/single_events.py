@@ -60,7 +60,8 @@ def _of_statement(
     for events in _single(name, domain, axis):
         exists = reach.ancestors(name, events, steps=FURTHER_COMPOSITIONS)
         for length in (2,) if every_other else (1, 2):
-            pairs = _apart(name, events, axis, length).intersect(exists.reverse())
+            pairs = _pairs(name, events, axis, f"y{axis} = x{axis} + {length}").intersect_range(events)
+            pairs = pairs.intersect(exists.reverse())
             if pairs.is_empty():
                 continue
             between = between_events(flow, reach, pairs, FURTHER_COMPOSITIONS)
@@ -99,13 +100,7 @@ def _after_last(reach: Reachability, pairs: isl.UnionMap, exists: isl.UnionMap, 
         "between": str(later),
         "paths": [{"ends": str(same.apply_range(ends)), "levels": []}],
     }
-    width = last.get_set_list().get_at(0).dim(_SET)
-    x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
-    where = " and ".join([*(f"x{at} = y{at}" for at in range(axis)), f"y{axis} < x{axis}"])
-    order = isl.UnionMap.read_from_str(
-        isl.DEFAULT_CONTEXT, f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : {where} }}"
-    )
-    order = order.intersect_domain(last).intersect_range(pairs.domain())
+    order = _pairs(name, last, axis, f"y{axis} < x{axis}").intersect_range(pairs.domain())
     return counted(reach, Phase(same, ends, ends, known, rests_on, last=True, order=order))
 
 
@@ -121,12 +116,12 @@ def _single(name: str, domain: isl.UnionSet, axis: int) -> Iterator[isl.UnionSet
         yield isl.UnionSet.from_set(single.range().coalesce())
 
 
-def _apart(name: str, events: isl.UnionSet, axis: int, length: int) -> isl.UnionMap:
-    """Return event -> event that is ``length`` steps of the loop ``axis`` later, in the same loops around."""
+def _pairs(name: str, events: isl.UnionSet, axis: int, told: str) -> isl.UnionMap:
+    """Return event, x0, ... -> instance, y0, ... in the same loops around ``axis``, of which ``told`` holds."""
     width = events.get_set_list().get_at(0).dim(_SET)
     x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
-    where = " and ".join([*(f"x{at} = y{at}" for at in range(axis)), f"y{axis} = x{axis} + {length}"])
+    where = " and ".join([*(f"x{at} = y{at}" for at in range(axis)), told])
     pairs = isl.UnionMap.read_from_str(
         isl.DEFAULT_CONTEXT, f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : {where} }}"
     )
-    return pairs.intersect_domain(events).intersect_range(events)
+    return pairs.intersect_domain(events)

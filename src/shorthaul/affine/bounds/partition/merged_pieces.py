@@ -13,13 +13,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import islpy as isl
-
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate, empty_union
 from shorthaul.affine.bounds.partition.k_partition import partition
 from shorthaul.affine.bounds.partition.parts import Part, sets_of, union_of_maps
 from shorthaul.affine.bounds.partition.paths import Path, with_starts
-from shorthaul.affine.effort import limited, step
+from shorthaul.affine.effort import results_within, step
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import Subspace, kernel
@@ -36,16 +34,8 @@ def merged_pieces(flow: DataFlow, found: Sequence[Candidate], where: tuple[Insta
         alike = groups.setdefault((part.statement, _shape(part)), [])
         if all(part.domain.intersect(other.argument.parts[0].domain).is_empty() for other in alike):
             alike.append(item)
-    result = []
-    for alike in (group for group in groups.values() if len(group) > 1):
-        try:
-            with limited(PARTITION_OPERATIONS):
-                made = _merged(alike, flow, where)
-        except isl.Error:
-            continue
-        if made is not None:
-            result.append(made)
-    return result
+    several = (group for group in groups.values() if len(group) > 1)
+    return list(results_within(PARTITION_OPERATIONS, several, lambda alike: _merged(alike, flow, where)))
 
 
 def _merged(alike: Sequence[Candidate], flow: DataFlow, where: tuple[Instance, ...]) -> Candidate | None:

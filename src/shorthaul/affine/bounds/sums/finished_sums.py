@@ -25,7 +25,7 @@ from shorthaul.affine.bounds.partition.candidates import best_events, empty_unio
 from shorthaul.affine.bounds.partition.k_partition import fold, partition, sources_and_spill
 from shorthaul.affine.bounds.partition.parts import Part, as_union, sets_of, thickness, union_of_maps, united
 from shorthaul.affine.bounds.partition.paths import Path, affine_piece, affine_steps, paths_into
-from shorthaul.affine.effort import limited, step
+from shorthaul.affine.effort import limited, results_within, step
 from shorthaul.affine.integer_sets.counting import at_least, card, count_formula, most_formula, rational
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
@@ -94,16 +94,13 @@ class FinishedSums:
 
 def finished_sums(flow: DataFlow) -> Iterator[FinishedSums]:
     """Yield the arguments for all sums: for what reads them, and for their last terms alone."""
-    for sums in all_sums(flow):
-        others = (item.name for item in flow.program.statements if item.name != sums.statement)
-        for find in (_alone, *map(_reader, others)):
-            try:
-                with limited(PARTITION_OPERATIONS):
-                    found = find(flow, sums)
-            except isl.Error:
-                continue
-            if found is not None:
-                yield found
+    names = [item.name for item in flow.program.statements]
+    ways = (
+        (find, sums)
+        for sums in all_sums(flow)
+        for find in (_alone, *(_reader(name) for name in names if name != sums.statement))
+    )
+    yield from results_within(PARTITION_OPERATIONS, ways, lambda way: way[0](flow, way[1]))
 
 
 def all_sums(flow: DataFlow) -> Iterator[Sums]:

@@ -22,7 +22,7 @@ from shorthaul.affine.bounds.hourglass import only, same_coordinates
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
 from shorthaul.affine.bounds.partition.parts import as_union, sets_of, union_of_maps, united
 from shorthaul.affine.bounds.sums.finished_sums import Sums, all_sums
-from shorthaul.affine.effort import limited, step
+from shorthaul.affine.effort import results_within, step
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
@@ -71,14 +71,7 @@ class WaitingSums:
 
 def waiting_sums(flow: DataFlow) -> Iterator[WaitingSums]:
     """Yield the argument for every statement whose sums wait for one another in rows."""
-    for sums in all_sums(flow):
-        try:
-            with limited(WAVEFRONT_OPERATIONS):
-                found = _of_sums(flow, sums)
-        except isl.Error:
-            continue
-        if found is not None:
-            yield found
+    yield from results_within(WAVEFRONT_OPERATIONS, all_sums(flow), lambda sums: _of_sums(flow, sums))
 
 
 def _of_sums(flow: DataFlow, sums: Sums) -> WaitingSums | None:

@@ -19,10 +19,11 @@ import sympy
 
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
 from shorthaul.affine.bounds.partition.parts import as_union, sets_of, thickness
-from shorthaul.affine.effort import limited, step
+from shorthaul.affine.effort import results_within, step
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.model import Statement
 from shorthaul.affine.proofs.lemmas import SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
@@ -93,19 +94,15 @@ class Choice:
 def whole_rows(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[Choice]:
     """Yield the best argument at ``sizes``, S among them, for every statement whose steps need whole rows."""
     reach = Reachability.of(flow)
-    for statement in flow.program.statements:
-        if statement.domain.dim(_SET) != 3:
-            continue
-        try:
-            with limited(WAVEFRONT_OPERATIONS):
-                least = LEAST_PASSING * card(statement.domain).at(dict(sizes))
-                found = list(_of_statement(reach, statement.name))
-                made = [_chosen(item, sizes) for item in found if card(item.domain).at(dict(sizes)) >= least]
-        except isl.Error:
-            continue
-        best = max(filter(None, made), key=lambda one: one[0], default=None)
-        if best is not None:
-            yield best[1]
+
+    def best(statement: Statement) -> Choice | None:
+        least = LEAST_PASSING * card(statement.domain).at(dict(sizes))
+        found = list(_of_statement(reach, statement.name))
+        made = [_chosen(item, sizes) for item in found if card(item.domain).at(dict(sizes)) >= least]
+        return max(filter(None, made), key=lambda one: one[0], default=(0.0, None))[1]
+
+    in_space = [item for item in flow.program.statements if item.domain.dim(_SET) == 3]
+    yield from results_within(WAVEFRONT_OPERATIONS, in_space, best)
 
 
 def _of_statement(reach: Reachability, name: str) -> Iterator[Rows]:
