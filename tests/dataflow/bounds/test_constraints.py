@@ -15,6 +15,7 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.constraints import constrained, constraints_of, refuse_infeasible
 from shorthaul.dataflow.bounds.period import bounds_on_all
 from shorthaul.dataflow.mapping.arrays import build
+from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile
 from shorthaul.dataflow.modulo.solver import solve_mapping
 from shorthaul.dataflow.options import Decoding, PlanOptions
 from shorthaul.dataflow.verbs.planning import plan
@@ -83,8 +84,22 @@ def test_every_limit_that_no_mapping_keeps_is_named() -> None:
 def test_the_nearest_point_is_named_where_none_is_found() -> None:
     with pytest.raises(NoPlanError, match="nearest has a period of"):
         plan(generators.sobel(), generations=5, polish_effort=0, deadline=11_000, max_cost=3)
-    with pytest.raises(NoPlanError, match="nearest has a period of"):
+    with pytest.raises(InfeasibleError, match="all were tried; the nearest has a period of"):
         plan(generators.sobel(), generations=5, polish_effort=0.05, deadline=7800, max_cost=6)
+
+
+def test_limits_are_infeasible_where_all_mappings_were_tried() -> None:
+    # A core that does z alone leaves its two tokens no room beside it; the bounds do not see that.
+    actors = (Actor("x", {"t": 1}), Actor("y", {"t": 4}), Actor("z", {"t": 5}))
+    network = Application("triangle", actors, tuple(Channel(s + d, s, d, 3) for s, d in ("xy", "yz", "xz")))
+    cores = tuple(Core(f"p{size}", "t", size) for size in (4, 100, 0))
+    platform = Platform("three", {"t": CoreType(1)}, (Tile("T", cores, 0, 4e6),), 1e6, None)
+    how = {"platform": platform, "search": Search(effort=1, workers=1)}
+    assert min(point.period for point in plan(network, **how).plan.front) == 6
+    with pytest.raises(InfeasibleError, match="all were tried; the nearest has a period of 6"):
+        plan(network, deadline=5, **how)
+    with pytest.raises(InfeasibleError, match="every mapping within --max-cost 2"):
+        plan(network, deadline=5, max_cost=2, **how)
 
 
 @pytest.mark.parametrize("text", ["gray=p99", "gra=p1", "gray", "gray=p1,gray=p2"])

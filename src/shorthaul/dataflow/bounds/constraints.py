@@ -56,21 +56,27 @@ class Constraints:
             if limit is not None
         )
 
-    def allowed(self, points: Sequence[Point]) -> list[Point]:
-        """Return the points that keep within all limits; :class:`NoPlanError` if none does."""
+    def allowed(self, points: Sequence[Point], *, all_known: bool = False) -> list[Point]:
+        """Return the points that keep within all limits.
+
+        Raises :class:`NoPlanError` if none does, :class:`InfeasibleError` where ``all_known`` says that no others do.
+        """
         allowed = [point for point in points if self.allow(point)]
         if not allowed:
-            raise NoPlanError(self._nearest(points))
+            asked = [(flag, limit) for flag, limit in self.limits if limit is not None]
+            point = min(points, key=self.excess)
+            nearest = (
+                f"the nearest has a period of {point.period}, {point.footprint_bytes} bytes "
+                f"and a core cost of {point.core_cost:g}"
+            )
+            flag, limit = asked[0]
+            if all_known and flag != "--max-cost":
+                whose = "".join(f" {other} {most:.15g}" for other, most in asked[1:])
+                what = f"every mapping{' within' + whose if whose else ''} (all were tried; {nearest})"
+                raise _exceeded(what, limit + 1, limit, flag)
+            within = ", ".join(f"{flag} {limit:.15g}" for flag, limit in asked)
+            raise NoPlanError(f"no point was found within {within}; {nearest}")
         return allowed
-
-    def _nearest(self, points: Sequence[Point]) -> str:
-        """Say that no point was found within the limits, and which came nearest."""
-        point = min(points, key=self.excess)
-        asked = ", ".join(f"{flag} {limit:.15g}" for flag, limit in self.limits if limit is not None)
-        return (
-            f"no point was found within {asked}; the nearest has a period of {point.period}, "
-            f"{point.footprint_bytes} bytes and a core cost of {point.core_cost:g}"
-        )
 
 
 def constraints_of(

@@ -37,12 +37,13 @@ def explored(
 ) -> Found:  # fmt: skip
     """Return the last state of the exploration and its points; where latency is an objective, with theirs.
 
-    Raises :class:`InputError` where it cannot be, and :class:`NoPlanError` if nothing was found within the limits.
+    Raises :class:`InputError` where it cannot be, and :class:`NoPlanError` if nothing was found within the limits
+    (:class:`InfeasibleError` if all mappings were tried).
     """
     most = options.max_latency
     if not options.is_timed:
         found = explore_fronts(problem, instance, options, search, bounds, constraints)
-        return replace(found, points=constraints.allowed(found.points))
+        return replace(found, points=constraints.allowed(found.points, all_known=found.is_complete))
     if not arrivals(substitute_mrbs(instance.application, {})):
         raise InputError(
             "latencies are not defined: no actor without inputs leads to one that none reads from",
@@ -54,7 +55,8 @@ def explored(
     limit_s = search.time_limit or 0.0
     search.keep_back(tuning.LEAST_FINISH_SHARE * limit_s)
     part = search.within(share / (1 - share) * (search.spent() - spent)) if search.is_unlimited else search.part(1.0)
-    points = constraints.allowed(_with_latencies(instance, found.points, options, part, constraints))
+    timed = _with_latencies(instance, found.points, options, part, constraints)
+    points = constraints.allowed(timed, all_known=found.is_complete)
     search.keep_back(0.0)
     allowed = [point for point in points if most is None or point.costs[3] <= most]
     if not allowed:
