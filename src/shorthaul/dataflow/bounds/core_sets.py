@@ -155,10 +155,13 @@ class CoreContents:
 
     def excluded(self, period: int, core_cost: float, search: Search) -> CorePrices | None:
         """Return the proof that cores for a period cost more than ``core_cost``; None if none was found."""
-        program = self._program or _Program(self, ())
-        program.limit(period)
-        proof = self._raised(program, period, core_cost, search)
-        self._program = _Program(self, program.used()) if program.is_full else program
+        for _ in range(2):
+            program = self._program or _Program(self, ())
+            program.limit(period)
+            proof = self._raised(program, period, core_cost, search)
+            self._program = _Program(self, program.used()) if program.is_full or program.is_lost else program
+            if not program.is_lost:  # numerical trouble, which another start may avoid
+                break
         return proof
 
     def _raised(self, program: _Program, period: int, core_cost: float, search: Search) -> CorePrices | None:
@@ -169,8 +172,11 @@ class CoreContents:
             if search.expired() or not program.solve() or program.cost <= float(units) / _UNITS:
                 return None
             earned, price, counted = program.prices()
+            more = sum(n * kind.count for n, kind in zip(counted.tolist(), self.kinds, strict=True))
+            above = (program.cost * _UNITS + more) / max(1.0, float(units) + more) - 1
+            tolerance = max(tuning.CORE_SET_TOLERANCE, tuning.CORE_SET_SLACK * min(1.0, above))
             for steps in tuning.CORE_SET_LIMITS:
-                ceilings, found = self._best_sets(period, (earned, price, counted), steps, search)
+                ceilings, found = self._best_sets(period, (earned, price, counted), tolerance, steps, search)
                 for column in found:
                     program.add(column)
                 if found or None not in ceilings or search.expired():
@@ -183,14 +189,15 @@ class CoreContents:
         return None
 
     def _best_sets(
-        self, period: int, prices: tuple[IntArray, IntArray, IntArray], most_steps: int, search: Search
+        self, period: int, prices: tuple[IntArray, IntArray, IntArray], tolerance: float, most_steps: int,
+        search: Search,
     ) -> tuple[list[int | None], list[_Column]]:  # fmt: skip
         """Return what a set on a core of each kind earns at most (None: unknown), and sets that earn too much."""
         earned, price, counted = prices
         ceilings: list[int | None] = []
         found = []
         for k, (kind, at) in enumerate(zip(self.kinds, self.sets, strict=True)):
-            target = int((kind.cost + int(counted[k])) * (1 + tuning.CORE_SET_TOLERANCE)) + 1
+            target = int((kind.cost + int(counted[k])) * (1 + tolerance)) + 1
             done = at.steps
             is_over = dearest(at, period, earned, price, target, most_steps)
             search.spend((at.steps - done) / tuning.CORE_SET_STEPS)
@@ -272,6 +279,7 @@ class _Program:
         self.objective = self.solver.Objective()
         self.added: list[tuple[_Column, Any]] = []
         self.period = _ANY_PERIOD
+        self.is_lost = False
         self.last = tuple(np.zeros(len(rows), np.int64) for rows in (self.cover, self.once, self.count))
         for row in self.cover:
             row.SetCoefficient(self._variable(tuning.UNCOVERED_COST), 1.0)
@@ -325,7 +333,8 @@ class _Program:
 
     def solve(self) -> bool:
         """Return whether the program was solved."""
-        return bool(self.solver.Solve() == self.optimal)
+        self.is_lost = self.solver.Solve() != self.optimal
+        return not self.is_lost
 
     @property
     def cost(self) -> float:
