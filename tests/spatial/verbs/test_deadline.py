@@ -90,6 +90,19 @@ def test_a_late_plan_is_of_one_order_with_what_takes_no_time(monkeypatch: pytest
     assert 0 < found.bound.value <= all_of_it.bound.value
 
 
+def test_a_late_plan_on_a_machine_is_of_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = generators.yule(99, 1)
+    with pytest.raises(NoPlanError, match="time limit"):
+        engine.plan(tree, machine="wafer-750x994", search=late())
+    monkeypatch.setattr(tuning, "GRACE_S", 1000)  # it was in time up to here
+    found = engine.plan(tree, machine="wafer-750x994", search=late())
+    assert found.extra["placement"] == "light-first"
+    assert found.extra["baselines"] == []
+    monkeypatch.setattr(tuning, "CHECKED_SENDS", 1e9)  # but the check could not be
+    with pytest.raises(NoPlanError, match="time limit"):
+        engine.plan(tree, machine="wafer-750x994", search=late())
+
+
 class Ended(Search):
     """Somebody ends the search when it has asked three times whether one has."""
 

@@ -176,9 +176,11 @@ def expect_room(size: Index, fabric: Fabric, among: int) -> None:
 def _most_each(size: Index, fabric: Fabric, among: int) -> int | None:
     """Return the fewest vertices per processor that all fit with, filling ``among`` processors in turn; or None."""
     n = len(size)
+    low, high = -(-n // among), n
+    if size.min() == size.max():
+        return low if low <= fabric.memory_bytes // int(size[0]) else None
     if fill(size, fabric.memory_bytes, n, among, back=True)[1] < n:
         return None
-    low, high = -(-n // among), n
     while low < high:  # more vertices per processor hardly ever need more processors
         middle = (low + high) // 2
         if fill(size, fabric.memory_bytes, middle, among, back=True)[1] == n:
@@ -189,13 +191,18 @@ def _most_each(size: Index, fabric: Fabric, among: int) -> int | None:
 
 
 def ordered(tree: Tree, order: str, search: Search) -> dict[str, Index]:
-    """Return the positions of the vertices in ``order``; several orders for auto."""
-    names = ("centred", "dfs", "light-first") if order == "auto" else (order,)
-    found = {}
+    """Return the positions of the vertices in ``order``; several orders for auto where there is time for these."""
+    names = ("light-first", "centred", "dfs") if order == "auto" else (order,)
+    found: dict[str, Index] = {}
     for name in names:
+        began = time.monotonic()
         found[name] = orders.positions(tree, name, generator=search.generator())
         expect_time(search)
-    return found
+        if order == "auto" and len(found) == 1:
+            passes = tuning.LEAST_PLACED_PASSES + tuning.PLACED_PASSES
+            if search.remaining_s() < passes * (time.monotonic() - began):
+                break
+    return {name: found[name] for name in ("centred", "dfs", "light-first") if name in found} or found
 
 
 def most_vertices(load: Load, fabric: Fabric, positions: dict[str, Index]) -> int:
@@ -206,7 +213,7 @@ def most_vertices(load: Load, fabric: Fabric, positions: dict[str, Index]) -> in
     among = int(usable(fabric).sum())
     expect_room(load.bytes, fabric, among)
     for tried in (positions, _by_size(load)):
-        found = [_most_each(load.bytes[np.argsort(position)], fabric, among) for position in tried.values()]
+        found = [_most_each(_by_position(load, position), fabric, among) for position in tried.values()]
         if fits := [most for most in found if most is not None]:
             break
     else:
@@ -216,6 +223,12 @@ def most_vertices(load: Load, fabric: Fabric, positions: dict[str, Index]) -> in
             "order nor the largest first\n  do:      give fewer bytes per vertex, or a larger machine"
         )
     return max(fits)
+
+
+def _by_position(load: Load, position: Index) -> Index:
+    size = np.empty_like(load.bytes)
+    size[position] = load.bytes
+    return size
 
 
 def _by_size(load: Load) -> dict[str, Index]:
@@ -242,7 +255,7 @@ def place_on_fabric(load: Load, fabric: Fabric, positions: dict[str, Index], mos
     for tried in (positions, _by_size(load)):
         for name, position in tried.items():
             for back in (False, True):  # who goes back is farther from its neighbours
-                size = load.bytes[np.argsort(position)]
+                size = _by_position(load, position)
                 at, placed = fill(size, fabric.memory_bytes, most, len(sequence), back=back)
                 if placed == len(position):
                     found[name] = sequence[at][position]

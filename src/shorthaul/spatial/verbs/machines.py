@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -232,16 +233,17 @@ def _placed(
     puts: list[tuple[str, Put]] = []
     for name, place in place_on_fabric(load, fabric, positions, most).items():
         if not (puts and search.expired()):
-            puts.append((name, _put(tree, fabric, load, place)))
+            computed_s = time.thread_time()
+            puts.append((name, put := _put(tree, fabric, load, place)))
+            expect_time(search, tuning.CHECKED_SENDS * (time.thread_time() - computed_s) if len(puts) == 1 else 0)
+            search.keep(put.cost()["energy_hops"], put.layout)
     if search.start() is not None:
         resumed = fabric.numbers(search.start().x, search.start().y, search.start().z)
         if np.bincount(resumed).max() <= most:
             puts.append(("resumed", _put(tree, fabric, load, resumed)))
     puts.sort(key=lambda one: one[1].cost()["energy_hops"])
-    expect_time(search)
     search.keep_back(write_s + tuning.FINISH_S + tuning.FINISH_SHARE * search.elapsed_s())
     name, put = puts[0]
-    search.keep(put.cost()["energy_hops"], put.layout)
     objective = options.objective if isinstance(options, PlanOptions) and options.refine != 0 else "energy"
     first = search if objective == "energy" else before_objective(search)
     refined = refine_on_fabric(tree, load, fabric, put.place, most, options.refine, first)
