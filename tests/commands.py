@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
 from multiprocessing.reduction import DupFd
@@ -38,10 +39,19 @@ _SCREEN = {"COLUMNS": "200", "NO_COLOR": "1"}
 
 
 def shorthaul(
-    *arguments: str, cwd: Path | None = None, timeout: float = 240, stdin: str | None = None
+    *arguments: str,
+    cwd: Path | None = None,
+    timeout: float = 240,
+    stdin: str | None = None,
+    before: Callable[[], None] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``shorthaul ARGUMENTS`` and return what it printed; a traceback fails the test at once."""
-    run = _forked if _can_fork() and _environment() == _AT_START else _fresh
+    """Run ``shorthaul ARGUMENTS`` and return what it printed; a traceback fails the test at once.
+
+    ``before`` is called in the forked process first, and wants one: a module's function, which travels by its name.
+    """
+    assert before is None or _can_fork()
+    forked = functools.partial(_forked, before=before)
+    run = forked if _can_fork() and (before is not None or _environment() == _AT_START) else _fresh
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as given,
         tempfile.TemporaryFile("w+", encoding="utf-8") as out,
@@ -80,9 +90,15 @@ def _fresh(arguments: tuple[str, ...], cwd: Path, timeout: float, streams: tuple
     ).returncode
 
 
-def _forked(arguments: tuple[str, ...], cwd: Path, timeout: float, streams: tuple[IO[str], ...]) -> int:
+def _forked(
+    arguments: tuple[str, ...],
+    cwd: Path,
+    timeout: float,
+    streams: tuple[IO[str], ...],
+    before: Callable[[], None] | None,
+) -> int:
     descriptors = [DupFd(stream.fileno()) for stream in streams]
-    process = _server().Process(target=_command, args=(arguments, str(cwd), descriptors))
+    process = _server().Process(target=_command, args=(arguments, str(cwd), descriptors, before))
     process.start()
     process.join(timeout)
     if process.exitcode is None:
@@ -92,7 +108,7 @@ def _forked(arguments: tuple[str, ...], cwd: Path, timeout: float, streams: tupl
     return process.exitcode
 
 
-def _command(arguments: tuple[str, ...], cwd: str, descriptors: list[Any]) -> None:
+def _command(arguments: tuple[str, ...], cwd: str, descriptors: list[Any], before: Callable[[], None] | None) -> None:
     """What the forked process does: become the command, on the given streams, in the given folder."""
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor.detach(), number)
@@ -102,6 +118,9 @@ def _command(arguments: tuple[str, ...], cwd: str, descriptors: list[Any]) -> No
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(cwd)
     sys.argv = ["shorthaul", *arguments]
+    sys.orig_argv = [sys.executable, "-m", *sys.argv]
+    if before is not None:
+        before()
     from shorthaul.cli.main import main
 
     main()
