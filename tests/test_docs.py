@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib.util
 import io
 import re
@@ -11,10 +12,13 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 
 from shorthaul.cli.app import command
+from shorthaul.core.search import Search, SearchOptions
 from tests.commands import shorthaul
 from tests.samples import ALL
 
@@ -27,6 +31,7 @@ PLACE = re.compile(r"`([\w/]+\.py)(?:::(\w+))?`")
 ENGINES = {"tensor", "pebble", "affine", "dataflow", "spatial"}
 #: What a search whose answer no page shows is given at most by default.
 EFFORT = 0.3
+make_search = SearchOptions.make
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -54,10 +59,18 @@ def with_less_effort(words: list[str]) -> list[str]:
     return [*words, "--effort", str(EFFORT)]
 
 
+def search_with_less_effort(options: SearchOptions, *arguments: Any, **keywords: Any) -> Search:
+    """Make the search of a call that names no effort as :func:`with_less_effort` gives it to a command."""
+    effort = EFFORT if options.effort is None and options.time_limit is None else options.effort
+    return make_search(dataclasses.replace(options, effort=effort), *arguments, **keywords)
+
+
 def run_python(page: Path) -> None:
+    """Run the blocks of a page; one that asserts nothing searches with less effort, unless all is asked for."""
     namespace: dict[str, object] = {"__name__": "snippet"}
     for number, block in enumerate(blocks(page, "python")):
-        with contextlib.redirect_stdout(io.StringIO()):
+        make = make_search if ALL or "assert" in block else search_with_less_effort
+        with contextlib.redirect_stdout(io.StringIO()), mock.patch.object(SearchOptions, "make", make):
             exec(compile(block, f"{page.name} python block {number + 1}", "exec"), namespace)
 
 
