@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 import typer
 from tests import commands
+from tests.cli import full_disk
 
 import shorthaul
 from shorthaul.cli import output as cli_output
@@ -116,19 +118,6 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-#: Makes folders that are full of them all.
-FULL = """
-import errno, os, sys, tempfile
-from shorthaul.cli.main import main
-make = tempfile.mkstemp
-def made(*given, dir=None, **named):
-    if '/full' in str(dir):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    return make(*given, dir=dir, **named)
-tempfile.mkstemp = made
-"""
-
-
 @pytest.mark.skipif(not Path("/dev/shm").exists(), reason="a system without files in memory")
 @pytest.mark.parametrize(
     ("command", "said"),
@@ -140,9 +129,7 @@ tempfile.mkstemp = made
     ],
 )
 def test_text_without_a_second_place_is_printed(command: str, said: str, inputs: Path) -> None:
-    code = f"{FULL}tempfile.tempdir = '/full'\nos.environ['HOME'] = '/full'\nsys.argv = {['shorthaul', *command.split()]}\nmain()"
-    line = [sys.executable, "-c", code]
-    done = subprocess.run(line, cwd=inputs, capture_output=True, text=True, check=False, timeout=600)
+    done = commands.shorthaul(*command.split(), cwd=inputs, before=functools.partial(full_disk.fill, "/full"))
     assert done.returncode == 2, done.stderr
     assert said in done.stdout[:200]
     if command.endswith("json"):
@@ -161,9 +148,8 @@ def test_text_without_a_second_place_is_printed(command: str, said: str, inputs:
     ],
 )
 def test_every_verb_has_a_second_place(command: str, status: int, inputs: Path, tmp_path: Path) -> None:
-    code = f"{FULL}tempfile.tempdir = {str(tmp_path)!r}\nsys.argv = {['shorthaul', *command.split()]}\nmain()"
-    line = [sys.executable, "-c", code]
-    done = subprocess.run(line, cwd=inputs, capture_output=True, text=True, check=False, timeout=600)
+    fill = functools.partial(full_disk.fill, str(tmp_path))
+    done = commands.shorthaul(*command.split(), cwd=inputs, before=fill)
     assert done.returncode == status, done.stderr
     assert "No space left" in done.stderr
     (kept,) = tmp_path.glob("shorthaul-*/*")
