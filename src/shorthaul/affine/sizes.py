@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import islpy as isl
 
@@ -47,9 +47,7 @@ def parse_sizes(text: str | None, program: Program) -> dict[str, int]:
     return result
 
 
-def require_sizes(
-    text: str | None, program: Program, *, fast_memory: bool, parameters: Iterable[str] | None = None
-) -> dict[str, int]:
+def require_sizes(text: str | None, program: Program, *, fast_memory: bool) -> dict[str, int]:
     """Return sizes for every parameter (from the C file where not given) and, if asked for, S.
 
     Raises :class:`InputError` that names what is missing.
@@ -58,7 +56,7 @@ def require_sizes(
     result: dict[str, int] = {**program.fixed(given)}
     if FAST_MEMORY in given and FAST_MEMORY not in result:
         result[FAST_MEMORY] = given[FAST_MEMORY]
-    wanted = [*(program.parameters if parameters is None else parameters), *([FAST_MEMORY] if fast_memory else [])]
+    wanted = [*program.parameters, *([FAST_MEMORY] if fast_memory else [])]
     missing = [name for name in wanted if name not in result]
     if missing:
         example = ",".join(f"{name}={_example(name)}" for name in wanted)

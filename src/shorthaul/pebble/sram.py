@@ -74,7 +74,7 @@ def power_of_two(capacity_bits: int) -> int:
     return 1 << max(0, capacity_bits - 1).bit_length()
 
 
-def cacti(capacity_bits: int, *, timeout_s: float = 60) -> dict[str, float] | None:
+def cacti(capacity_bits: int) -> dict[str, float] | None:
     """Return what a ``cacti`` program on the search path says (area in mm^2, read energy in nJ, leakage in mW).
 
     None if there is no such program, or if it does not answer for this size.
@@ -90,7 +90,7 @@ def cacti(capacity_bits: int, *, timeout_s: float = 60) -> dict[str, float] | No
                 [program, "-infile", str(path)],
                 capture_output=True,
                 text=True,
-                timeout=timeout_s,
+                timeout=60,
                 check=False,
                 cwd=folder,
             )

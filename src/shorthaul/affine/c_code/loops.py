@@ -57,13 +57,13 @@ class _Text:
     parts: frozenset[str]
 
 
-def loops_text(nest: Nest, program: Program, order: Order | None, strips: Strips | None = None, indent: int = 1) -> str:
+def loops_text(nest: Nest, program: Program, order: Order | None, strips: Strips | None = None) -> str:
     """Return the loops of ``nest``; calls are ``statement(iterators)``.
 
     With an ``order``, parallel loops say so; with ``strips`` some loops are executed in strips. Raises isl.Error if
     isl takes too long for them.
     """
-    return "\n".join(_Printer(nest, program, order, strips).nest_lines(indent))
+    return "\n".join(_Printer(nest, program, order, strips).nest_lines())
 
 
 class _Printer:
@@ -76,7 +76,7 @@ class _Printer:
         self.letter = next(item for item in letters if not any(re.fullmatch(rf"{item}\d+", name) for name in taken))
         self.entries = _sorting(nest) if order is not None else range(nest.length)
 
-    def nest_lines(self, indent: int) -> list[str]:
+    def nest_lines(self) -> list[str]:
         """Return the lines of the whole nest."""
         if not self.nest.parts:
             return []
@@ -84,7 +84,7 @@ class _Printer:
         with suppress(isl.Error):
             apart = self._lines(separated=True)
             lines = apart if len(apart) <= _MOST_SEPARATED * len(lines) else lines
-        return [_INDENT * indent + line for line in lines]
+        return [_INDENT + line for line in lines]
 
     def _lines(self, *, separated: bool) -> list[str]:
         """Return the lines of the whole nest; ``separated``: loops inside of tiles have no choices where isl can."""

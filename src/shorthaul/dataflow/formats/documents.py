@@ -20,7 +20,6 @@ PLAN_KIND = "shorthaul/dataflow-plan"
 RESULT_KIND = "shorthaul/dataflow-result"
 #: What any document may hold beside.
 FREE_KEYS = ("kind", "format", "version", "note", "expected", "size_unit")
-_MAPPING_KEYS = ("binding", "xi", "channel_decision")
 
 
 @public

@@ -29,7 +29,7 @@ class Scratchpad:
     moved_within: int
 
 
-def scratchpad(cdag: Cdag, plan: Plan, budget: int, *, in_place: bool = False, name: str = "plan") -> Scratchpad:
+def scratchpad(cdag: Cdag, plan: Plan, budget: int, *, in_place: bool) -> Scratchpad:
     """Return a plan that keeps the rules as C that plays it in an array of ``budget``.
 
     One element of the arrays is what all weights are multiples of. Where the room for a value is there, but not in one
@@ -72,7 +72,6 @@ def scratchpad(cdag: Cdag, plan: Plan, budget: int, *, in_place: bool = False, n
         largest=max(sizes),
         functions=functions,
         calls=calls,
-        name=name,
         places="\n".join(_listing(cdag, sizes, slow)),
         **{key: max(value, 1) for key, value in lengths.items()},
         sizes=_table(sizes),
@@ -251,7 +250,7 @@ _FILE = """\
 /* A load / store schedule of {title},
  * in a fast memory of {room} values of {unit} of its units of weight each.
  *
- *     {name}(in, out, spill) loads from in, stores to out, and keeps in spill what does not fit;
+ *     plan(in, out, spill) loads from in, stores to out, and keeps in spill what does not fit;
  *     compute(node, result, operands) is yours: it computes a node from its operands in their order.
 {remark} *
  * With -DCOMPARE the file is a program: it computes sums, and compares every one with direct evaluation.
@@ -269,7 +268,7 @@ typedef VALUE value;
 enum {{ NODES = {nodes}, IN = {in}, OUT = {out}, SPILL = {spill}, FAST = {room} }};
 
 void compute(int node, value *result, const value *const *operands);
-{declared}void {name}(const value *from, value *to, value *kept);
+{declared}void plan(const value *from, value *to, value *kept);
 
 static value fast[FAST];
 static const value *in;
@@ -288,7 +287,7 @@ static void compare(int node, const value *result);
 }} while (0)
 
 {macro}{functions}
-void {name}(const value *from, value *to, value *kept) {{
+void plan(const value *from, value *to, value *kept) {{
     in = from;
     out = to;
     spill = kept;
@@ -356,7 +355,7 @@ int main(void) {{
         else
             {directly}
     }}
-    {name}(data, results, kept);
+    plan(data, results, kept);
     for (int node = 0; node < NODES; node++)
         if (stored[node] >= 0)
             for (int i = 0; i < size[node]; i++)

@@ -108,15 +108,14 @@ def column_program(
     rules: Rules,
     search: Search,
     later: frozenset[int] = frozenset(),
-    order: list[int] | None = None,
 ) -> Program | None:
     """Return the linear program, None if it does not apply or if the graph has too many groups.
 
-    What is far too wide for its diagram, with the effort there is, is not begun. ``order`` is one of narrow fronts.
+    What is far too wide for its diagram, with the effort there is, is not begun.
     """
     if not has_columns(problem, rules):
         return None
-    order = narrow_order(problem, search) if order is None else order
+    order = narrow_order(problem, search)
     if is_too_wide(problem, order, search.left()):
         return None
     program = Program(problem, rules, search, later, order=order)

@@ -117,11 +117,11 @@ class PartPrograms:
         return program
 
 
-def part_prices(problem: Problem, rules: Rules, search: Search, plan: Plan | None = None) -> Prices | None:
+def part_prices(problem: Problem, rules: Rules, search: Search) -> Prices | None:
     """Return the best prices that are proven within ``search``, None if there are none, or too little is left."""
     if not has_turns(problem, rules):
         return None
-    programs = PartPrograms(problem, rules, plan)
+    programs = PartPrograms(problem, rules)
     for part in passes(problem, search):
         programs.go_on(part)
         if programs.are_proven() or is_idle(part):

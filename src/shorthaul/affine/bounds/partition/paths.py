@@ -22,6 +22,8 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span
 
 _IN, _PARAM, _DIV, _SET = isl.dim_type.in_, isl.dim_type.param, isl.dim_type.div, isl.dim_type.set
+#: The most paths into a statement, and the most steps of one.
+_MOST, _LONGEST = 64, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Path:
 
 
 def paths_into(flow: DataFlow, statement: str) -> tuple[Path, ...]:
-    """Return the broadcast and chain paths that end in ``statement``, shortest first, at most 64 of them."""
+    """Return the broadcast and chain paths that end in ``statement``, shortest first, at most ``_MOST`` of them."""
     key = paths_into, statement
     if key not in flow.known:
         flow.known[key] = _paths_into(flow, statement)
@@ -85,14 +87,14 @@ def paths_into(flow: DataFlow, statement: str) -> tuple[Path, ...]:
     return found
 
 
-def _paths_into(flow: DataFlow, statement: str, *, most: int = 64, longest: int = 4) -> tuple[Path, ...]:
+def _paths_into(flow: DataFlow, statement: str) -> tuple[Path, ...]:
     domain = flow.program.by_name[statement].domain
     identity = isl.Map.identity(domain.get_space().map_from_set()).intersect_domain(domain)
     steps: dict[str, tuple[Step, ...]] = {}
     found: list[Path] = list(_sums(flow, statement))
     front: list[tuple[str, isl.Map, tuple[isl.Map, ...], tuple[str, ...], tuple[str, ...]]]
     front = [(statement, identity, (), (), ())]
-    for _ in range(longest):
+    for _ in range(_LONGEST):
         following = []
         for current, function, levels, references, visited in front:
             if current not in steps:
@@ -117,9 +119,9 @@ def _paths_into(flow: DataFlow, statement: str, *, most: int = 64, longest: int 
                                 (*visited, last.source),
                             )
                         )
-            if len(found) >= most:
-                return tuple(found[:most])
-        front = following[: 4 * most]
+            if len(found) >= _MOST:
+                return tuple(found[:_MOST])
+        front = following[: 4 * _MOST]
     return tuple(found)
 
 
