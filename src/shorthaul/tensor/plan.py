@@ -61,7 +61,8 @@ class Execution(TypedDict):
 
     Problems have ``loads`` and ``stores`` in elements, and the ``peak`` of fast memory; networks have bytes. Where
     nobody else can compute the outputs of a network, error and ``compared_with`` are None: they are not verified.
-    ``not_finite`` counts the numbers of its outputs that are NaN, or the same infinity, here and there.
+    ``not_finite`` counts the numbers of its outputs that are NaN, or the same infinity, here and there;
+    ``error_as_given`` is the error beside onnxruntime on the file as it is, in the model's own types.
     """
 
     loads: NotRequired[float]
@@ -71,6 +72,7 @@ class Execution(TypedDict):
     stores_bytes: NotRequired[float]
     largest_error: float | None
     compared_with: NotRequired[str | None]
+    error_as_given: NotRequired[float | None]
     not_finite: NotRequired[int]
     random_weights: NotRequired[int]
     outputs: list[int | str]

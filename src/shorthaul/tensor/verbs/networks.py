@@ -90,6 +90,7 @@ def run_network(
         "stores_bytes": sum(done.stores_bytes for done in outcome.moved),
         "largest_error": None if outcome.compared_with is None else max(outcome.errors.values(), default=0.0),
         "compared_with": outcome.compared_with,
+        "error_as_given": outcome.error_as_given,
         "not_finite": outcome.not_finite,
         "random_weights": outcome.random_weights,
         "outputs": list(outcome.outputs),
@@ -193,7 +194,7 @@ def _timeline(machine: Machine, rows: list[Row]) -> Bars:
     """Return when each group keeps units and memories busy, in microseconds."""
     bars, start = [], 0.0
     for row in rows:
-        lanes = {"matrix unit": row.matrix_s, "vector unit": row.vector_s}
+        lanes = {"groups": row.latency_s, "matrix unit": row.matrix_s, "vector unit": row.vector_s}
         lanes |= {f"from {level.name}": seconds for level, seconds in zip(machine.levels, row.memory_s, strict=False)}
         label = f"group {row.number}: {_short(row.names)}"
         bars += [

@@ -29,7 +29,7 @@ from shorthaul.tensor.networks.translation.constants import (
 )
 from shorthaul.tensor.networks.translation.graph import Graph, Node
 from shorthaul.tensor.networks.translation.operators import weights_of
-from shorthaul.tensor.networks.translation.subgraphs import inlined
+from shorthaul.tensor.networks.translation.subgraphs import inlined, nodes_inside
 
 Array = npt.NDArray[Any]
 
@@ -340,6 +340,25 @@ def outputs_of(model: Any, inputs: Mapping[str, Array]) -> tuple[dict[str, Array
     raise InputError(f"has outputs that nobody else can compute: {text}", place="graph")
 
 
+def outputs_as_given(
+    model: Any, source: str | bytes, inputs: Mapping[str, Array]
+) -> tuple[dict[str, Array], str] | None:
+    """Return what onnxruntime makes of a file, or the bytes of one, as it is; None where it cannot.
+
+    ``model`` is what the file holds. A function with a node that its version of ONNX lacks would end the process.
+    """
+    for function in model.functions:
+        version = max((item.version for item in function.opset_import if not item.domain), default=1)
+        if any(not node.domain and not onnx.defs.has(node.op_type, version, "") for node in nodes_inside(function)):
+            return None
+    names = [value.name for value in model.graph.output]
+    try:
+        made, who = _of_source(source, names, _in_own_types(model, inputs))
+        return {name: _numbers(value) for name, value in zip(names, made, strict=True)}, f"{who} {AS_WRITTEN}"
+    except Exception:  # of any kind: not installed, operators or types that it lacks
+        return None
+
+
 def as_taken_apart(graph: Graph, model: Any, constants: Mapping[str, Array]) -> Any:
     """Return a model of the operators that ``graph`` has in place of those of ``model``."""
     made = {name for node in graph.nodes for name in node.outputs}
@@ -360,20 +379,28 @@ def _numbers(value: Any) -> Array:
 
 
 def _by_runtime(model: Any, names: list[str], inputs: Mapping[str, Array]) -> tuple[Any, str]:
-    import onnxruntime  # type: ignore[import-not-found, unused-ignore]
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-    return session.run(names, dict(inputs)), f"{RUNTIME} {onnxruntime.__version__}"
+    return _of_source(model.SerializeToString(), names, inputs)
 
 
 def _by_runtime_as_written(model: Any, names: list[str], inputs: Mapping[str, Array]) -> tuple[Any, str]:
     """What the model's own types give, which are those of the inputs."""
-    types = {value.name: value.type.tensor_type.elem_type for value in model.graph.input}
-    own = {name: array.astype(onnx.helper.tensor_dtype_to_np_dtype(types[name])) for name, array in inputs.items()}
-    made, who = _by_runtime(model, names, own)
+    made, who = _by_runtime(model, names, _in_own_types(model, inputs))
     return made, f"{who} {AS_WRITTEN}"
+
+
+def _of_source(source: str | bytes, names: list[str], inputs: Mapping[str, Array]) -> tuple[Any, str]:
+    """What onnxruntime makes of a file, or of the bytes of one."""
+    import onnxruntime  # type: ignore[import-not-found, unused-ignore]
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(source, options, ["CPUExecutionProvider"])
+    return session.run(names, dict(inputs)), f"{RUNTIME} {onnxruntime.__version__}"
+
+
+def _in_own_types(model: Any, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    types = {value.name: value.type.tensor_type.elem_type for value in model.graph.input}
+    return {name: array.astype(onnx.helper.tensor_dtype_to_np_dtype(types[name])) for name, array in inputs.items()}
 
 
 def _by_reference(model: Any, names: list[str], inputs: Mapping[str, Array]) -> tuple[Any, str]:

@@ -100,10 +100,15 @@ class _Writer:
             functions.append(self._function(number, group, body, made))
             nodes.append(self._call(functions[-1]))
         nodes += [node.proto for node in last]
-        missing = {name for body in (*bodies, last) for name in self._free(body)} - self.stored
+        made_here = {name for node in nodes for name in node.output}
+        missing = {name for body in (*bodies, last) for name in self._free(body)} | (set(graph.outputs) - made_here)
+        missing -= self.stored
         lists = {node.outputs[0]: node.proto for node in graph.folded if node.kind == "SequenceEmpty"}
         nodes = [lists[name] for name in sorted(missing & set(lists))] + nodes
         missing = (missing & set(graph.values)) - set(lists)
+        for name in sorted(missing & graph.guessed):
+            cure = "write the plan as JSON"
+            raise InputError("follows from a shape that is not known", place=f"tensor {name}", cure=cure)
         extra = [numpy_helper.from_array(graph.values[name], name) for name in sorted(missing)]
         copy = onnx.ModelProto()
         copy.CopyFrom(self.original)

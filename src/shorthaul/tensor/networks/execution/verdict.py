@@ -16,11 +16,13 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.tensor.networks.execution.arrays import (
     AS_WRITTEN,
+    REFERENCE,
     Array,
     as_taken_apart,
     constants_of,
     fill,
     inputs_of,
+    outputs_as_given,
     outputs_of,
 )
 from shorthaul.tensor.networks.execution.machine import Execution, Moved
@@ -30,6 +32,7 @@ from shorthaul.tensor.networks.translation.agreement import put_in_order
 from shorthaul.tensor.networks.translation.constants import fill_sparse
 from shorthaul.tensor.networks.translation.graph import Graph
 from shorthaul.tensor.networks.translation.network import translated
+from shorthaul.tensor.networks.translation.subgraphs import inlined
 
 #: How far an output may be from what others compute in double precision, relative to its largest number.
 TOLERANCE: Final = 1e-6
@@ -44,7 +47,8 @@ class Outcome:
     """What was moved by group, the outputs, how far each is from what ``compared_with`` made, relatively.
 
     Where nobody else can compute the outputs, ``compared_with`` is None, and ``remark`` says why. ``not_finite`` counts
-    the numbers of the outputs that are NaN, or the same infinity, in both.
+    the numbers of the outputs that are NaN, or the same infinity, in both. ``error_as_given`` is the largest difference
+    from what onnxruntime makes of the file as it is, in the model's own types; None where it cannot.
     """
 
     moved: tuple[Moved, ...]
@@ -54,6 +58,7 @@ class Outcome:
     random_weights: int
     remark: str = ""
     not_finite: int = 0
+    error_as_given: float | None = None
 
     @property
     def tolerance(self) -> float:
@@ -75,8 +80,10 @@ def execute(network: Network, plan: NetworkPlan, inputs: str | None, search: Sea
     translation = translated(data, origin.dims, file=file, most_row_bytes=origin.most_row_bytes)
     model = onnx.load_model_from_string(data)
     fill_sparse(onnx, model)
-    put_in_order(model.graph)
     missing = fill(model, None if file is None else file.parent, search.seed)
+    as_given = model.SerializeToString() if missing else data if file is None else str(file)
+    put_in_order(model.graph)
+    _refuse_guessed(translation.graph)
     given = inputs_of(translation.graph, model, inputs, search.seed)
     constants = constants_of(translation.graph, model)
     execution = Execution(translation, constants, given)
@@ -84,6 +91,7 @@ def execute(network: Network, plan: NetworkPlan, inputs: str | None, search: Sea
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         outputs = execution.run(plan, search)
     moved = tuple(execution.moved)
+    own = outputs_as_given(model, as_given, given)  # before functions are put in place
     try:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             expected, who = outputs_of(_with_integers(model, translation.graph), given)
@@ -98,9 +106,39 @@ def execute(network: Network, plan: NetworkPlan, inputs: str | None, search: Sea
         with contextlib.suppress(InputError), np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             expected, who = outputs_of(as_taken_apart(translation.graph, model, constants), given)
             errors = {name: _error(outputs[name], expected[name]) for name in outputs}
+    error_as_given = None
+    if own is not None:
+        beside = {name: _error(outputs[name], own[0][name]) for name in outputs}
+        error_as_given = max(beside.values(), default=0.0)
+        is_near = error_as_given <= TOLERANCE_AS_WRITTEN
+        if is_near and who.startswith(REFERENCE) and max(errors.values(), default=0.0) > TOLERANCE:
+            told = f"{who} differs by {max(errors.values()):.2g} of an output, {own[1]} does not"
+            (expected, who), errors = own, beside
+        elif not is_near and _is_another(model, own, given):
+            (expected, who), errors = own, beside
+        elif not is_near:
+            told = f"{told}; " * bool(told) + f"{own[1]} differs by {error_as_given:.2g} of an output"
     remark, not_finite = _not_finite(outputs, expected)
     remark = "; ".join(filter(None, (told, remark, _of_itself(execution, who))))
-    return Outcome(moved, outputs, errors, who, missing, remark, not_finite)
+    return Outcome(moved, outputs, errors, who, missing, remark, not_finite, error_as_given)
+
+
+def _refuse_guessed(graph: Graph) -> None:
+    """Raise :class:`InputError` for outputs that are constants here alone, as a shape was guessed."""
+    for name in graph.outputs:
+        if name in graph.guessed and name in graph.values:
+            cure = "plan and check it; 'run' needs shapes that do not depend on numbers"
+            raise InputError("follows from a shape that is not known", place=f"output {name}", cure=cure)
+
+
+def _is_another(model: Any, own: tuple[dict[str, Array], str], given: dict[str, Array]) -> bool:
+    """Return whether a model with its functions put in place makes other numbers, in the same types, than as it is."""
+    if not model.functions:
+        return False
+    made = outputs_as_given(whole := inlined(onnx, model), whole.SerializeToString(), given)
+    return made is not None and any(
+        _error(made[0][name], value) > TOLERANCE_AS_WRITTEN for name, value in own[0].items()
+    )
 
 
 def _with_integers(model: Any, graph: Graph) -> Any:

@@ -42,7 +42,7 @@ def _window(
         if piece.kind == "ConvTranspose":
             more = list(attributes.get("output_padding") or (0,) * rank)[axis]
             total = strides[axis] * (spatial[axis] - 1) + more + reach - output[axis]
-            front = total - total // 2 if auto != "SAME_UPPER" else total // 2
+            front = total - total // 2 if auto != "SAME_UPPER" else int(total / 2)  # towards 0 where it is below
         else:
             total = max(0, (-(-spatial[axis] // strides[axis]) - 1) * strides[axis] + reach - spatial[axis])
             front = total // 2 if auto == "SAME_UPPER" else -(-total // 2)

@@ -227,7 +227,7 @@ def convolution(builder: Builder, node: Node) -> bool:
         for axis in range(rank):
             reach = dilations[axis] * (kernel[2 + axis] - 1) + 1
             total = strides[axis] * (shape[2 + axis] - 1) + more[axis] + reach - output[2 + axis]
-            pads[axis] = total // 2 if upper else total - total // 2
+            pads[axis] = int(total / 2) if upper else total - total // 2  # towards 0 where it is below
     dims = Dims()
     n, g = dims.add("n", output[0]), dims.add("g", groups)
     m = dims.add("m", output[1] // groups)

@@ -55,10 +55,12 @@ def inlined(onnx: Any, model: Any) -> Any:
     """
     if not model.functions:
         return model
-    known = {(function.domain, function.name): function.attribute_proto for function in model.functions}
+    # ``overload`` tells functions of one name apart.
+    known = {(each.domain, each.name, each.overload): each.attribute_proto for each in model.functions}
     for node in (node for body in (model.graph, *model.functions) for node in nodes_inside(body)):
         given = {item.name for item in node.attribute}
-        node.attribute.extend(item for item in known.get((node.domain, node.op_type), ()) if item.name not in given)
+        said = known.get((node.domain, node.op_type, node.overload), ())
+        node.attribute.extend(item for item in said if item.name not in given)
     return onnx.inliner.inline_local_functions(model)
 
 
