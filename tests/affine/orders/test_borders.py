@@ -17,6 +17,7 @@ from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.orders.borders.held import BorderedStep, bordered
+from shorthaul.affine.orders.borders.rooms import room
 from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
@@ -275,3 +276,30 @@ def test_what_tiles_hold_is_counted_value_by_value(words: int) -> None:
         order = tiled_order(UpperBound(flow.program, (step,)), cdag, sizes, (origin,))
         assert in_tiles(step, order, cdag, tile_numbers(step, cdag, order, sizes, (origin,)))[1] <= step.room
     assert replace(step, tiles={at: edge + 1}, room=None).rate < step.rate
+
+
+@pytest.mark.parametrize("edges", [(5, 6, 7), pytest.param((8, 8, 8), marks=pytest.mark.slow)])
+def test_what_tiles_in_space_hold_is_counted_in_their_lattice(edges: tuple[int, int, int]) -> None:
+    """Corners as coordinates: the places without values are no multiples of one vector's remainder."""
+    near = " + ".join(f"A[t % 2][i{a}][j{b}][k{c}]" for a, b, c in [
+        ("", "", ""), (" - 1", "", ""), (" + 1", "", ""), ("", " - 1", ""), ("", " + 1", ""), ("", "", " - 1"),
+        ("", "", " + 1"),
+    ])  # fmt: skip
+    loops = "".join(f"for (int {name} = 1; {name} < n - 1; {name}++) " for name in "ijk")
+    text = f"""void f(int T, int n, double A[2][n][n][n]) {{
+  for (int t = 0; t < T; t++) {loops} A[(t + 1) % 2][i][j][k] = {near};
+}}"""
+    flow = flow_dependences(program_from_text(text))
+    upper = upper_bound(flow.program, flow=flow, search=Search(effort=3))
+    sizes = {"T": 14, "n": 14, "S": 400}
+    (step,) = (found for item in upper.steps if isinstance(item, Step) and (found := bordered(item, sizes)))
+    step = replace(step, tiles=dict(zip(step.tiles, edges, strict=True)), origin={}, counted=None, room=None)
+    own = [(item, [border.apart for border in step.borders if border.like is item]) for item, _ in step.kept]
+    said = 1 + room(own, step.policy.order, step.tiles, sizes)
+    assert said < step.live
+    cdag, draw, most = concrete_cdag(flow.program, sizes, flow), random.Random(7), 0
+    for _ in range(6):
+        origin = tuple(draw.randrange(edge) for edge in edges)
+        order = tiled_order(UpperBound(flow.program, (step,)), cdag, sizes, origin)
+        most = max(most, in_tiles(step, order, cdag, tile_numbers(step, cdag, order, sizes, origin))[1])
+    assert 0.85 * said <= most <= said

@@ -6,7 +6,9 @@ coordinate that is not cut, after some steps of which the lattice of the values 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import chain
 from math import gcd, prod
 
 import numpy as np
@@ -36,32 +38,53 @@ def room(
     width, edges = len(order.inner), [tiles.get(at, 0) for at in order.inner[1:]]
     if set(order.inner[1:]) != set(tiles):
         return INFINITE
-    ways, uses = set(), []
+    lattices: set[tuple[int, ...]] = set()
+    uses = []
     for item, apart in classes:
         (group, *others), spacing = item.groups(order, 0), item.spacing(order)
         size = prod(step or 0 for step in spacing.values())
         if others or not item.kept or item.free or not 0 < size**width <= MOST_ALIVE_POINTS:
             return INFINITE
-        found = np.indices((size,) * width).reshape(width, -1).T
-        rows = np.array([[row[at] for at in order.inner] for row in item.generators])
-        found = found[~(found @ rows.T % size).any(axis=1) & (np.gcd.reduce(found, axis=1, initial=size) == 1)]
-        ways.add((size, *found[0].tolist()) if len(found) else ())
+        ways = [*_ways(size, [[row[at] for at in order.inner] for row in item.generators])]
+        lattices.add((size, *chain.from_iterable(ways)))
         home: Sequence[Row] = item.placement[group.uses[0].read.source or ""]
         start = [home[at].at((0,) * len(home[at].factors), sizes) for at in order.inner]
         offsets = [[use.offsets[at] or 0 for at in order.inner] for use in group.uses] + [[0] * width]
         uses.append((np.array(offsets), [[step[at] for at in order.inner] for step in apart], start))
-    if len(ways) != 1 or () in ways:
+    if len(lattices) != 1:
         return INFINITE
-    ((size, *way),) = ways
-    turns, most = gcd(way[0], size), 0
-    for turn in range(turns):  # where the tile lies among the places of the lattice
-        times = [_times(*item[:2], edges, size // turns, (size, way, turn + np.dot(item[2], way))) for item in uses]
+    ((size, *found),) = lattices
+    by, most = np.array(found, np.int64).reshape(-1, width), 0
+    period = size // gcd(size, *by[:, 0].tolist())  # as many steps on, places are the same again
+    for turn in _turns(size, by):  # where the tile lies among the places of the lattice
+        times = [_times(*item[:2], edges, period, (size, by, turn + by @ item[2])) for item in uses]
         if None in times:
             return INFINITE
         first, last = (np.sort(np.concatenate(ends)) for ends in zip(*filter(None, times), strict=True))
-        here = first[(first >= 0) & (first < size // turns * prod(edges))]
-        most = max(most, (np.searchsorted(first, here, "right") - np.searchsorted(last, here)).max(initial=0))
+        inside = first[(first >= 0) & (first < period * prod(edges))]
+        most = max(most, (np.searchsorted(first, inside, "right") - np.searchsorted(last, inside)).max(initial=0))
     return int(most)
+
+
+def _ways(size: int, generators: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
+    """Yield vectors whose products with a place are all multiples of ``size`` if it is of the lattice, and only then.
+
+    A multiple of any place by ``size`` is of the lattice.
+    """
+    places = np.indices((size,) * len(generators[0])).reshape(len(generators[0]), -1).T
+    for way in places[~(places @ np.transpose(generators) % size).any(axis=1)]:
+        inside = places @ way % size == 0
+        if not inside.all():
+            places = places[inside]
+            yield tuple(way.tolist())
+
+
+def _turns(size: int, ways: IntArray) -> IntArray:
+    """Return products of ``ways`` with places, one of those that steps along the first coordinate lead to."""
+    found = np.indices((size,) * ways.shape[1]).reshape(ways.shape[1], -1).T @ ways.T % size
+    moved = (found[:, None] + np.arange(size)[:, None] * ways[:, 0]) % size
+    keys = moved @ size ** np.arange(len(ways))
+    return found[np.unique(keys.min(axis=1), return_index=True)[1]]
 
 
 def _times(
@@ -69,23 +92,28 @@ def _times(
     links: Sequence[Sequence[int]],
     edges: Sequence[int],
     period: int,
-    lattice: tuple[int, Sequence[int], int],
+    lattice: tuple[int, IntArray, IntArray],
 ) -> tuple[IntArray, IntArray] | None:
     """Return when the values that a tile has uses of are used first, and last; None where links have gaps.
 
-    The tile marches ``period`` steps and more. Of a ``lattice`` are the places whose product with a vector has a
-    remainder, if divided by a size.
+    The tile marches ``period`` steps and more. Of a ``lattice`` are the places whose products with some vectors have
+    given remainders, if divided by a size.
     """
-    size, way, start = lattice
+    size, ways, start = lattice
     least, most = offsets.min(axis=0), offsets.max(axis=0)
     beyond = max((link[0] for link in links), default=0)
     low, high = -most, [period + beyond, *edges] - least
     shape = tuple((high - low).tolist())
     if prod(shape) > size * MOST_ALIVE_POINTS or any(link[0] < 0 for link in links):
         return None
-    effort.step(ALIVE_STEPS * len(offsets) * prod(shape) / size)
-    places = np.indices(shape).reshape(len(shape), -1) + low[:, None]
-    places = places[:, (np.dot(way, places) - start) % size == 0]
+    effort.step(ALIVE_STEPS * (len(ways) + len(offsets) / size) * prod(shape))
+    lattice_places = np.ones(shape, np.bool_)
+    for way, rest in zip(ways, start, strict=True):
+        lines = np.ix_(
+            *(np.arange(least, most) * step % size for least, most, step in zip(low, high, way, strict=True))
+        )
+        lattice_places &= reduce(np.add, (line.astype(np.int32) for line in lines)) % size == rest % size
+    places = np.array(np.nonzero(lattice_places)) + low[:, None]
     first, last = np.full(prod(shape), _NEVER), np.full(prod(shape), -_NEVER)
     at = np.ravel_multi_index(tuple(places - low[:, None]), shape)
     for offset in offsets:
