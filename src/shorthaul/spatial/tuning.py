@@ -77,8 +77,8 @@ FINISH_S, FINISH_PASSES = 0.3, 12.0
 LEAST_PASSES, CENTRED_PASSES, BOUND_PASSES, VIRTUAL_PASSES, FIGURES_PASSES = 3.5, 3.5, 5.0, 2.0, 1.5
 #: The same on a machine, with one order alone (the bytes, a layout, its messages and their check: 4.6 s of processor
 #: time for a light-first order of 0.1; 2 to 5 of other trees), and what two further orders take there (2.1). The check
-#: takes as many times what the messages took: 3.3 to 6.4 measured on five trees of 3 million vertices.
-LEAST_PLACED_PASSES, PLACED_PASSES, CHECKED_SENDS = 46.0, 21.0, 5.0
+#: takes as many times what the messages took: 2.6 to 6 measured on five trees of 3 million vertices.
+LEAST_PLACED_PASSES, PLACED_PASSES, CHECKED_SENDS = 46.0, 21.0, 4.0
 #: On a machine with several vertices per processor they take this many times what was done before: 1.8 measured.
 FINISH_SHARE = 3.0
 #: Seconds after the deadline until which an answer that is nearly there is waited for; a second is allowed. Chosen, not

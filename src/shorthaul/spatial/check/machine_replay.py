@@ -40,8 +40,7 @@ def check_on_machine(layout: Layout, tree: Tree, fabric: Fabric, load: Load) -> 
         Violation("dead-processor", f"vertex {v}", f"processor ({x[v]}, {y[v]}, {z[v]}) is dead")
         for v in np.flatnonzero(~fabric.living[place])[:_MOST].tolist()
     ]
-    used = np.zeros(fabric.cells, np.int64)
-    np.add.at(used, place, load.bytes)
+    used = np.bincount(place, weights=load.bytes, minlength=fabric.cells).astype(np.int64)
     violations += [
         Violation(
             "memory-exceeded",
