@@ -74,3 +74,9 @@ def test_effort_ends_a_search() -> None:
     assert placing.find_layout(stored, 66, search) == (False, None)
     assert search.expired()
     assert checker.least_is_above(tree, grid, 66, 100) is None
+
+
+def test_the_corners_of_a_full_square_have_to_be_reached() -> None:
+    tree = generators.perfect_binary(63)
+    stored = anywhere(tree, Grid(8, 8), np.random.default_rng(1))
+    assert placing.find_layout(stored, 65, Search(effort=0.2)) == (True, None)

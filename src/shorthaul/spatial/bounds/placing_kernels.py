@@ -29,6 +29,8 @@ class Partial:
     ring: cython.const_int[::1]  # how many cells are within 0, 1, ... hops, but the cell itself
     side: cython.const_int[::1]  # the steps to the four cells beside one
     cells: cython.const_int[::1]  # of the grid
+    row: cython.int[::1]  # of a cell, and its column, by number as ``taken``
+    column: cython.int[::1]
     taken: cython.uchar[::1]
     stop: cython.const_uchar[::1]
     cell: cython.int[::1]  # of a vertex that is placed
@@ -44,6 +46,7 @@ class Partial:
     seen: cython.longlong[::1]  # by cell: when it was last seen
     queue: cython.int[::1]
     now: cython.longlong
+    need: cython.longlong[::1]  # hops beyond one that the edges below a vertex take at least, those to be placed
 
     def __init__(
         self,
@@ -66,6 +69,9 @@ class Partial:
         self.step = step
         self.ring = ring
         self.side = step[:4]
+        row, column = np.divmod(np.arange(taken.shape[0], dtype=np.int32), np.int32(max(step[:4])))
+        self.row = row
+        self.column = column
         self.taken = np.array(taken)
         self.stop = stop
         self.cells = np.flatnonzero(np.asarray(taken) == 0).astype(np.int32)
@@ -82,6 +88,7 @@ class Partial:
         self.seen = np.zeros(taken.shape[0], np.int64)
         self.queue = np.zeros(taken.shape[0], np.int32)
         self.now = 0
+        self.need = np.zeros(n, np.int64)
 
 
 def search_layout(
@@ -163,7 +170,7 @@ def _go_on(partial: Partial) -> cython.int:
         v = partial.placed[i]
         if partial.next[v] == partial.starts[v + 1]:
             continue
-        needs = _needs(partial, v)
+        needs = partial.need[v] = _needs(partial, v)
         left -= needs
         if left < 0:
             return NONE
@@ -172,6 +179,8 @@ def _go_on(partial: Partial) -> cython.int:
             choice += LEAVES_LATER
         if best < 0 or choice <= least:
             best, least, own = v, choice, needs
+    if best >= 0 and partial.rooted == partial.roots.shape[0] and _is_too_far(partial, left):
+        return NONE
     if partial.spare == 0 and best >= 0:  # all within some levels have room within as many steps
         _flood(partial, -1, levels)
         for level in range(1, levels + 1):
@@ -201,6 +210,36 @@ def _go_on(partial: Partial) -> cython.int:
                 found = _put(partial, partial.kids[at, 0], cell, hops - 1)
     partial.next[best] -= 1
     return found
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_too_far(partial: Partial, left: cython.longlong) -> cython.bint:
+    """Whether fewer free cells than vertices to be placed can be reached, with so many hops to spare for each way."""
+    n: cython.Py_ssize_t = partial.placed.shape[0]
+    empty: cython.longlong = partial.cells.shape[0] - n  # cells that may stay so
+    k: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    cell: cython.int
+    far: cython.longlong
+    for k in range(partial.cells.shape[0]):
+        cell = partial.cells[k]
+        if partial.taken[cell]:
+            continue
+        empty -= 1
+        for i in range(partial.count):
+            v = partial.placed[i]
+            if partial.next[v] < partial.starts[v + 1]:
+                far = abs(partial.row[cell] - partial.row[partial.cell[v]])
+                far += abs(partial.column[cell] - partial.column[partial.cell[v]])
+                if far <= partial.kids[partial.next[v], 2] + left + partial.need[v]:
+                    empty += 1
+                    break
+        if empty < 0:
+            return True
+    return False
 
 
 @cython.cfunc
