@@ -30,6 +30,13 @@ def test_the_list_of_commands_says_what_each_says_of_itself(name: str) -> None:
     assert len(SUMMARIES[name]) <= 64  # else a terminal of 80 columns cuts it
 
 
+@pytest.mark.parametrize("engine", ["pebble", "affine", "tensor", "dataflow", "spatial"])
+def test_the_list_of_verbs_has_whole_sentences(engine: str) -> None:
+    longest = max(map(len, command(engine).commands))
+    for verb in command(engine).commands.values():
+        assert not verb.get_short_help_str(78 - 6 - longest).endswith("..."), verb.name  # on a terminal of 80 columns
+
+
 def test_a_mistyped_command_names_the_nearest() -> None:
     done = shorthaul("tensr")
     assert done.returncode == 2

@@ -44,7 +44,10 @@ Input = Annotated[
 
 @verb(app, "bound")
 def bound(workload: Input, options: BoundOptions, search: TaskPlanSearchFlags, output: Answer) -> None:
-    """Bound the loads of every schedule from below, by a formula in the parameters and S; --proof says why."""
+    """Bound the loads of every schedule from below.
+
+    The bound is a formula in the parameters and S; --proof says why.
+    """
     source = _read(workload, options.function)
     from shorthaul.affine.verbs.answer import printed
     from shorthaul.affine.verbs.bound import bound as find
@@ -57,7 +60,7 @@ def bound(workload: Input, options: BoundOptions, search: TaskPlanSearchFlags, o
 
 @verb(app, "plan")
 def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, output: Output) -> None:
-    """Find a tiled order of all statement instances that needs few loads at given sizes."""
+    """Find a tiled order that needs few loads at given sizes."""
     source = _read(workload, options.function)
     from shorthaul.affine.verbs import planning
 
@@ -80,7 +83,10 @@ def check(
         Path | None, typer.Argument(metavar="[PLAN]", help="A plan to replay; without one, the bound itself is tested.")
     ] = None,
 ) -> None:
-    """Replay anybody's plan; without a plan, test the kernel's dependences and bounds against brute force."""
+    """Replay anybody's plan, or test a kernel by brute force.
+
+    Without a plan its dependences and bounds are tested so.
+    """
     from shorthaul.cli.output import refuse_output
 
     if plan_file is None:
@@ -98,7 +104,10 @@ def check(
 
 @verb(app, "sweep")
 def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, output: Answer) -> None:
-    """Evaluate the bound, a derived tiled order and their operational intensities over fast-memory sizes."""
+    """Compare fast-memory sizes: the bound and a tiled order.
+
+    The operational intensities of both are told.
+    """
     source = _read(workload, options.function)
     from shorthaul.affine.verbs.sweep import sweep as find
     from shorthaul.cli.output import finish
@@ -135,7 +144,7 @@ def cdag(
         Path | None, typer.Option("--output", "-o", help="Write the CDAG here, not to the terminal.")
     ] = None,
 ) -> None:
-    """Write the concrete computation DAG at given sizes, as the pebble engine reads it."""
+    """Write the computation DAG at given sizes, for pebble."""
     from shorthaul.cli.output import put_answer, text_file
     from shorthaul.core.document import json_text, save_json
 
@@ -161,7 +170,10 @@ def code(
         Path | None, typer.Option("--output", "-o", help="Write the C file here, not to the terminal.")
     ] = None,
 ) -> None:
-    """Write a derived tiled order as C, beside the program as written and a driver that compares them."""
+    """Write a derived tiled order as C.
+
+    Beside it stand the program as written, and a driver that compares them.
+    """
     from shorthaul.cli.output import finish, text_file
 
     c_file = text_file(c_file)

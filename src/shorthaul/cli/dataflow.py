@@ -50,7 +50,10 @@ Input = Annotated[
 
 @verb(app, "plan")
 def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, output: Output) -> None:
-    """Explore mappings and schedules: the Pareto front of period, footprint and core cost."""
+    """Explore mappings and schedules for a Pareto front.
+
+    The front is of period, footprint and core cost.
+    """
     from shorthaul.dataflow.verbs.planning import plan as find
 
     source = _case(workload)
@@ -64,7 +67,10 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
 
 @verb(app, "schedule")
 def schedule(workload: Input, options: ScheduleOptions, search: PlanSearchFlags, output: Output) -> None:
-    """Schedule one mapping: period, start times, capacities, and what limits the period."""
+    """Schedule one mapping, and say what limits its period.
+
+    The answer has the period, start times and capacities.
+    """
     from shorthaul.dataflow.verbs.planning import schedule as find
 
     source = _case(workload)
@@ -74,7 +80,10 @@ def schedule(workload: Input, options: ScheduleOptions, search: PlanSearchFlags,
 
 @verb(app, "bound")
 def bound(workload: Input, options: BoundOptions, search: TaskPlanSearchFlags, output: Answer) -> None:
-    """Bound the period from below (of any mapping, or of the one given), and footprint, core cost and front."""
+    """Bound period, footprint, core cost and front from below.
+
+    The bounds are of any mapping, or of the one given.
+    """
     from shorthaul.dataflow.verbs.planning import bound as find
 
     source = _case(workload)
@@ -93,7 +102,10 @@ def check(
         Path | None, typer.Argument(help="A plan, a point, or a result document.", metavar="[PLAN]")
     ] = None,
 ) -> None:
-    """Replay anybody's plan: tokens through buffers, every resource modulo the period; or verify a bound, or both."""
+    """Replay anybody's plan, or verify a bound, or both.
+
+    Tokens pass through buffers; every resource is looked at modulo the period.
+    """
     from shorthaul.cli.output import refuse_output
 
     if plan_file is None:
@@ -106,7 +118,10 @@ def check(
 
 @verb(app, "sweep")
 def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, output: Output) -> None:
-    """Compare the strategies: never, always or selectively replacing multicasts, over one or more seeds."""
+    """Compare strategies for multicasts over one or more seeds.
+
+    These are replaced never, always or selectively.
+    """
     from shorthaul.dataflow.verbs.planning import sweep as find
 
     source = _case(workload)
@@ -117,7 +132,10 @@ def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, outp
 
 @verb(app, "run")
 def run(workload: Input, options: RunOptions, search: TaskSearchFlags, output: Output) -> None:
-    """Execute a mapped network for real: arrays through its buffers, compared with the direct computation."""
+    """Execute a mapped network on arrays.
+
+    They pass through its buffers, and are compared with the direct computation.
+    """
     from shorthaul.dataflow.verbs.run import run as execute
 
     source = _case(workload)
@@ -136,7 +154,10 @@ def code(
         Path, typer.Option("--output", "-o", help="Write the files into this folder.", show_default=False)
     ],
 ) -> None:
-    """Write one point as C: a thread per core, rings of the plan's capacities, functions of yours, a driver."""
+    """Write one point as C, with a thread per core.
+
+    It has rings of the plan's capacities, functions of yours and a driver.
+    """
     from shorthaul.cli.output import finish
     from shorthaul.core.document import write_text
     from shorthaul.core.errors import UnwritableError
@@ -169,7 +190,10 @@ def code(
 
 @verb(app, "throughput")
 def throughput(workload: Input, options: ThroughputOptions, output: Output) -> None:
-    """Find the least period of a multirate graph on as many cores as it takes, and the cycle that limits it."""
+    """Find the least period of a multirate graph.
+
+    It may use any number of cores; the cycle that limits it is told.
+    """
     from shorthaul.cli.output import finish
     from shorthaul.dataflow.formats.schedules import save_schedule
     from shorthaul.dataflow.loading import graph_case
@@ -182,7 +206,10 @@ def throughput(workload: Input, options: ThroughputOptions, output: Output) -> N
 
 @verb(app, "buffers")
 def buffers(workload: Input, options: BuffersOptions, search: TaskPlanSearchFlags, output: Output) -> None:
-    """Find the least storage in all buffers for every period that it allows, and the capacity of each."""
+    """Find the least storage in buffers for every period.
+
+    The capacity of each is told.
+    """
     from shorthaul.cli.output import finish
     from shorthaul.dataflow.formats.schedules import save_storage
     from shorthaul.dataflow.loading import graph_case

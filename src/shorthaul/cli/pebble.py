@@ -74,7 +74,7 @@ def _finish(
 def plan(
     workload: Input, read: GraphOptions, options: PlanOptions, search: TaskPlanSearchFlags, output: Output
 ) -> None:
-    """Plan the loads, stores and computations of a CDAG within a fast memory."""
+    """Plan loads, stores and computations within a fast memory."""
     from shorthaul.pebble.verbs import planning
 
     source = _load(workload, read)
@@ -86,7 +86,10 @@ def plan(
 def memory(
     workload: Input, read: GraphOptions, options: MemoryOptions, search: TaskPlanSearchFlags, output: Output
 ) -> None:
-    """Find the smallest fast memory that moves inputs and outputs only, and estimate its SRAM."""
+    """Find the least memory that moves inputs and outputs only.
+
+    The SRAM for it is estimated.
+    """
     from shorthaul.pebble.verbs import trade_off
 
     source = _load(workload, read)
@@ -106,7 +109,7 @@ def memory(
 
 @verb(app, "sweep")
 def sweep(workload: Input, read: GraphOptions, options: SweepOptions, search: SweepSearchFlags, output: Answer) -> None:
-    """Compare budgets: traffic, its bound, and the layer-by-layer baselines."""
+    """Compare budgets: traffic, its bound, layer-by-layer plans."""
     from shorthaul.cli.output import finish
     from shorthaul.pebble.verbs import trade_off
 
@@ -134,7 +137,10 @@ def sweep(workload: Input, read: GraphOptions, options: SweepOptions, search: Sw
 
 @verb(app, "run")
 def run(workload: Input, read: GraphOptions, options: RunOptions, search: SearchFlags, output: Output) -> None:
-    """Execute a plan on numbers through the fast memory and compare with the direct result."""
+    """Execute a plan on numbers.
+
+    They pass through the fast memory, and are compared with the direct result.
+    """
     from shorthaul.pebble.verbs import planning
 
     source = _load(workload, read)
@@ -153,7 +159,7 @@ def run(workload: Input, read: GraphOptions, options: RunOptions, search: Search
 def bound(
     workload: Input, read: GraphOptions, options: BoundOptions, search: TaskPlanSearchFlags, output: Answer
 ) -> None:
-    """Bound the traffic of every schedule within a fast memory from below, with the proof.
+    """Bound the traffic of every schedule from below, with a proof.
 
     Graphs of up to 400 nodes are searched in one process: all passes of that search go on from what earlier ones found.
     """
@@ -180,7 +186,10 @@ def check(
         Path | None, typer.Argument(metavar="[PLAN]", help="A plan: JSON, .npz, or a result document.")
     ] = None,
 ) -> None:
-    """Replay anybody's plan: every violation, the cost, the peak; or verify a bound, or both."""
+    """Replay anybody's plan, or verify a bound, or both.
+
+    Every violation is told, the cost and the peak.
+    """
     from shorthaul.cli.output import refuse_output
 
     if plan_file is None:
@@ -204,7 +213,10 @@ def code(
         typer.Option("--output", "-o", help="Write the text here, not to the terminal."),
     ] = None,
 ) -> None:
-    """Write a plan as C for a scratchpad with explicit copies, or its order with marks as JSON, CSV or DOT."""
+    """Write a plan as C for a scratchpad, or as its order.
+
+    The C has explicit copies; the order has marks, as JSON, CSV or DOT.
+    """
     from shorthaul.cli.output import finish, text_file
     from shorthaul.core.files.outputs import put_bytes
     from shorthaul.pebble.formats.documents import plan_document

@@ -119,7 +119,10 @@ def check(
     output: Output,
     layout: Annotated[Path | None, typer.Argument(metavar="[LAYOUT]", help="Layout with arrays parent, x, y.")] = None,
 ) -> None:
-    """Replay anybody's layout: who may be where, the right tree, the energy recounted; or verify a bound, or both."""
+    """Replay anybody's layout, or verify a bound, or both.
+
+    It says who may be where, if the tree is right, and recounts the energy.
+    """
     if layout is None and output.output is not None:
         from shorthaul.core.errors import InputError
 
@@ -152,7 +155,10 @@ def check(
 def treefix(
     tree: TreeArgument, read: TreeOptions, options: TreefixOptions, flags: TaskSearchFlags, output: Output
 ) -> None:
-    """Sum over every subtree, or from the root to every vertex, on the spatial computer."""
+    """Sum over every subtree, or from the root to every vertex.
+
+    The sums are those of the spatial computer.
+    """
     search = flags.search()
     suffix = _suffix(output)
     source = _load(tree, read, search)
@@ -164,7 +170,7 @@ def treefix(
 
 @verb(app, "lca")
 def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, flags: TaskSearchFlags, output: Output) -> None:
-    """Find lowest common ancestors of many pairs on the spatial computer."""
+    """Find lowest common ancestors of pairs of vertices."""
     search = flags.search()
     suffix = _suffix(output)
     source = _load(tree, read, search)
@@ -204,7 +210,10 @@ def _finish_run(result: Result[VertexTable, RunExtra], output: Output, suffix: s
 def sweep(
     tree: TreeArgument, read: TreeOptions, options: SweepOptions, flags: SweepSearchFlags, output: Answer
 ) -> None:
-    """Compare orders and curves, and energy and depth as a built-in tree grows."""
+    """Compare orders and curves as a built-in tree grows.
+
+    Energy and depth are told.
+    """
     search = flags.search()
     from shorthaul.report.text import print_table
     from shorthaul.spatial.verbs.sweep import sweep as compare

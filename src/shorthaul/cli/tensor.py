@@ -46,7 +46,10 @@ def _load(text: str, options: RuleOptions) -> Source[Problem | Network]:
 
 @verb(app, "plan")
 def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, output: Output) -> None:
-    """Schedule an operator graph: subgraphs, tiles, traversal orders, and what stays in fast memory between."""
+    """Schedule an operator graph in subgraphs and tiles.
+
+    The plan also has traversal orders, and what stays in fast memory between.
+    """
     from shorthaul.tensor.verbs import planning
 
     result = planning.plan(_load(workload, options), options=options, search=search.search())
@@ -55,7 +58,7 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
 
 @verb(app, "bound")
 def bound(workload: Input, options: RuleOptions, search: TaskPlanSearchFlags, output: Answer) -> None:
-    """Bound the latency of every schedule from below, with the proof."""
+    """Bound the latency of every schedule from below, with a proof."""
     from shorthaul.cli.output import finish
     from shorthaul.tensor.verbs import planning
 
@@ -74,7 +77,10 @@ def check(
         typer.Argument(metavar="[PLAN]", help="A plan file (the contest's JSON), or a result document with one."),
     ] = None,
 ) -> None:
-    """Replay anybody's plan: every violation, every subgraph's latency, the cost; or verify a bound, or both."""
+    """Replay anybody's plan, or verify a bound, or both.
+
+    Every violation is told, every subgraph's latency and the cost.
+    """
     from shorthaul.cli.output import refuse_output
 
     if plan_file is None:
@@ -102,7 +108,10 @@ def run(
         typer.Argument(metavar="[PLAN]", help="A plan file, or a result document with one; without it one is made."),
     ] = None,
 ) -> None:
-    """Execute a plan on arrays, an ONNX model on its weights, and compare the outputs with a direct evaluation."""
+    """Execute a plan on arrays, or an ONNX model on its weights.
+
+    The outputs are compared with a direct evaluation.
+    """
     from shorthaul.report.text import print_table
     from shorthaul.tensor.verbs import planning
 
@@ -119,7 +128,7 @@ def run(
 
 @verb(app, "sweep")
 def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, output: Answer) -> None:
-    """Plan over a range of capacities, or of bandwidths: the best latency and its bound at each."""
+    """Compare capacities, or bandwidths: latencies and bounds."""
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table
     from shorthaul.tensor.verbs import sweeping
