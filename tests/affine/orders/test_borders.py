@@ -211,7 +211,7 @@ def test_a_border_in_two_buffers_is_held() -> None:
             ("jacobi-2d", {"TSTEPS": 4, "N": 12, "S": 110}),
             ("seidel-2d", {"TSTEPS": 4, "N": 9, "S": 40}),
             ("fdtd-2d", {"TMAX": 5, "NX": 9, "NY": 10, "S": 60}),
-            ("heat-3d", {"TSTEPS": 2, "N": 7, "S": 60}),
+            ("heat-3d", {"TSTEPS": 3, "N": 8, "S": 34}),
         ),
         (("jacobi-1d", {"TSTEPS": 8, "N": 20, "S": 24}),),
     ),
