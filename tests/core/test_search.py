@@ -115,6 +115,19 @@ def test_effort_is_shared_out_and_spent_in_every_part() -> None:
     assert quarter.part(1.0).expired()
 
 
+def test_as_much_again_is_not_charged_and_keeps_its_best_for_the_whole() -> None:
+    search = Search(effort=2)
+    search.begin()
+    again = search.again()
+    again.part(1.0).spend(2)
+    again.part(0.5).keep(3, "a plan")
+    assert again.expired()
+    assert (search.left(), search.best()) == (2.0, "a plan")
+    assert search.affords(2)
+    assert Search(time_limit=10).again().remaining_s() <= 5
+    assert Search().again().is_unlimited
+
+
 def test_effort_does_not_pass_with_time_but_the_deadline_holds() -> None:
     search = Search(effort=1, time_limit=50, started=time.monotonic() - 40)
     assert search.left() == 1

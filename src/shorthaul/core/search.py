@@ -137,9 +137,8 @@ class Search:
         """Return what is left: effort where work is counted, seconds where only the clock limits; 0 when expired."""
         if self.expired():
             return 0.0
-        if self.is_by_clock:
-            return self.remaining_s()
-        return float("inf") if self.effort is None else self.effort - self._spent
+        counted = float("inf") if self.effort is None else self.effort - self._spent
+        return self.remaining_s() if self.is_by_clock else counted
 
     def affords(self, effort: float) -> bool:
         """Return whether so much effort (or so many seconds) is left, here and in all that this one is a part of.
@@ -311,6 +310,12 @@ class Search:
         """
         part = self.aside()
         part.effort, part._is_beside = effort, True
+        return part
+
+    def again(self) -> Search:
+        """Return a part with as much effort as is left, not charged here; half of the time if the clock limits."""
+        part = self.part(0.5 if self.is_by_clock else 1.0)
+        part._is_beside = True
         return part
 
     @property

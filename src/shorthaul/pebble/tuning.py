@@ -133,10 +133,6 @@ REPLAY_RATE: Final = 2e7
 REPLAY_EFFORT: Final = 1e-4
 #: Graphs of more nodes and edges than this are not annealed.
 LARGEST_ANNEALED: Final = 1_000_000
-#: What annealing the order takes before loads and computations are annealed, where values may be computed again, up to
-#: and above MOST_FOR_EXACT nodes: on 18 random graphs of 30 to 300 nodes 0.15 and 0.3 are as good, 0.6 is worse on four
-#: of six by up to 14 %; of 548 and 908 nodes 0.6 is 3 to 6 % better than 0.3.
-ORDER_SHARES: Final = (0.3, 0.7)
 
 # states and bounds
 

@@ -81,6 +81,21 @@ def test_unknown_options_are_named() -> None:
         pebble.plan(kernels_as_graphs.pyramid(n=2), budgett=99)
 
 
+@pytest.mark.parametrize("method", ["auto", "local-search"])
+@pytest.mark.parametrize(
+    "graph", ["conv:h=5,w=7,k=2,word=1", "attention:n=3,d=2,word=1", "cg:n=4,percent=40,k=1,seed=1"]
+)
+def test_recomputation_allowed_is_never_dearer(graph: str, method: str) -> None:
+    cdag = pebble.case(graph).workload
+    for effort in (0.05, 0.3):
+        usual, again = (
+            pebble.plan(cdag, budget=cdag.least_budget(), method=method, recompute=may, effort=effort, seed=3)
+            for may in (False, True)
+        )
+        assert again.cost["traffic"] <= usual.cost["traffic"]
+        assert again.bound.value <= again.cost["traffic"]
+
+
 def test_the_bound_of_the_check_holds_for_plans_that_recompute() -> None:
     cdag = kernels_as_graphs.pyramid(n=3, word=1)
     given = pebble.plan(cdag, budget=4).plan

@@ -73,7 +73,11 @@ def _bounded(request: Request) -> Bound:
     if best.is_met_by(start.plan.traffic(cdag.weights)):
         return best
     search = request.search.part(0.9, unlimited=tuning.AUTO_EFFORT / 2)
-    return _searched(request, Found(start.plan, start.method, best), search).bound
+    found = Found(start.plan, start.method, best)
+    if not request.recompute:
+        return _searched(request, found, search).bound
+    plan, _, _ = exact.solve(cdag, request.budget, search=search.part(0.2), incumbent=start.plan)
+    return _searched_recomputing(request, cheaper(cdag, found, replace(found, plan=plan)), search).bound
 
 
 def _computed_bound(request: Request, plan: Plan, *, share: float | None = None) -> Bound:
@@ -159,22 +163,15 @@ def _local_search(request: Request) -> Found:
 
 
 def _beam(request: Request) -> Found:
-    """Beams without recomputation; with it, their plan is annealed with the second half of the effort."""
     cdag, search = request.cdag, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
     given = _belady(replace(request, search=search.part(0.2)))
-    start = given.plan
-    share = 0.5 if request.recompute else 1.0
-    found = beam.plan(cdag, request.budget, search=search.part(share), incumbent=start)
-    best = Found(found, "beam", algorithmic_bound(cdag))
-    return _annealed(request, best, search) if request.recompute else best
+    found = beam.plan(cdag, request.budget, search=search, incumbent=given.plan)
+    return Found(found, "beam", algorithmic_bound(cdag))
 
 
 def _exact(request: Request) -> Found:
     """The search begins at once: many small graphs are solved sooner than bounded."""
     cdag, start = request.cdag, _quick(request)
-    if request.recompute:
-        given = Found(start.plan, "exact", _computed_bound(request, start.plan))
-        return _searched(request, given, request.search.part(1.0))
     bounds = [algorithmic_bound(cdag)]
 
     def bounding(best: Plan) -> int:
@@ -215,9 +212,8 @@ def _auto(request: Request) -> Found:
     best = _ordered(request, best, search.part(_share_of_orders(cdag)))
     if _is_done(request, best) or cdag.n > tuning.MOST_FOR_LOCAL_SEARCH:
         return best
-    best = _annealed(request, best, search.part(_share_of_annealing(request)))
-    most = recomputation.MOST_NODES if request.recompute else tuning.MOST_FOR_EXACT
-    if _is_done(request, best) or cdag.n > most:
+    best = _annealed(request, best, search.part(_share_of_annealing(cdag)))
+    if _is_done(request, best) or cdag.n > tuning.MOST_FOR_EXACT:
         return best
     best = _searched(request, best, search.part(0.8 if cdag.n <= tuning.MOST_FOR_PROOFS else 0.5))
     if _is_done(request, best):
@@ -241,13 +237,11 @@ def _from_program(request: Request, best: Found, search: Search) -> Found:
     return cheaper(cdag, best, Found(found, "order of the program", best.bound))
 
 
-def _share_of_annealing(request: Request) -> float:
+def _share_of_annealing(cdag: Cdag) -> float:
     """Return which part of its effort ``auto`` anneals with, before it tries to prove an optimum if it does."""
-    if request.recompute:
-        return 0.4 if request.cdag.n <= recomputation.MOST_NODES else 1.0
-    if request.cdag.n <= tuning.MOST_FOR_PROOFS:
+    if cdag.n <= tuning.MOST_FOR_PROOFS:
         return 0.05
-    return 0.5 if request.cdag.n <= tuning.MOST_FOR_EXACT else 1.0
+    return 0.5 if cdag.n <= tuning.MOST_FOR_EXACT else 1.0
 
 
 def _share_of_orders(cdag: Cdag) -> float:
@@ -291,18 +285,51 @@ def _patience(request: Request, usual: int) -> int | None:
 
 
 def _annealed(request: Request, best: Found, search: Search) -> Found:
-    """Return the plan annealed: its order, and with recomputation then its loads and computations."""
-    cdag, budget, goal = request.cdag, request.budget, int(best.bound.value)
-    part = search.part(tuning.ORDER_SHARES[cdag.n > tuning.MOST_FOR_EXACT]) if request.recompute else search
+    """Return the plan whose order is annealed, nothing computed twice."""
+    cdag, goal = request.cdag, int(best.bound.value)
     patience = _patience(request, tuning.ANNEALING_PATIENCE)
-    found = annealing.improve(cdag, budget, best.plan, search=part, goal=goal, patience=patience)
-    best = cheaper(cdag, best, Found(found, "local-search", best.bound))
-    if request.recompute and not _is_done(request, best) and cdag.n + cdag.edges <= tuning.LARGEST_ANNEALED:
-        game = Game(cdag, budget, True, request.terms)
-        events = sequences.improve(game, sequences.events_of(game, best.plan), search=search, goal=goal)
-        if events is not None:
-            best = cheaper(cdag, best, Found(sequences.played(game, events[0]), "annealed events", best.bound))
-            search.keep(best.plan.traffic(cdag.weights), best.plan)
+    found = annealing.improve(cdag, request.budget, best.plan, search=search, goal=goal, patience=patience)
+    return cheaper(cdag, best, Found(found, "local-search", best.bound))
+
+
+def _annealed_events(request: Request, best: Found, search: Search) -> Found:
+    """Return the plan whose loads and computations are annealed, values computed again where that is cheaper."""
+    cdag, goal = request.cdag, int(best.bound.value)
+    if _is_done(request, best) or cdag.n + cdag.edges > tuning.LARGEST_ANNEALED:
+        return best
+    game = Game(cdag, request.budget, True, request.terms)
+    events = sequences.improve(game, sequences.events_of(game, best.plan), search=search, goal=goal)
+    if events is not None:
+        best = cheaper(cdag, best, Found(sequences.played(game, events[0]), "annealed events", best.bound))
+        search.keep(best.plan.traffic(cdag.weights), best.plan)
+    return best
+
+
+def _recomputing(request: Request, method: str) -> Found:
+    """Return a plan that may compute values again, which is never dearer than the one of ``method`` that does not.
+
+    That one has as much effort as it has where nothing may be computed again, and what improves it as much again.
+    """
+    cdag, search = request.cdag, request.search
+    resumed = search.start()
+    once = search.again() if resumed is None else search.again().aside()
+    best = PLANNERS[method](replace(request, recompute=False, search=once))
+    if as_forest(cdag) is not None and method not in _ANNEALING:
+        return best
+    best = replace(best, bound=algorithmic_bound(cdag))
+    if resumed is not None:
+        best = cheaper(cdag, best, replace(best, plan=resumed, method="resumed"))
+    if method not in _ANNEALING or _is_done(request, best):
+        return best
+    is_small = cdag.n <= recomputation.MOST_NODES
+    if method in ("auto", "exact"):
+        best = replace(best, bound=_computed_bound(request, best.plan))
+    search = search.part(1.0, unlimited=tuning.AUTO_EFFORT)
+    if method != "exact":
+        best = _annealed_events(request, best, search.part(0.4 if method == "auto" and is_small else 1.0))
+    if method in ("auto", "exact") and is_small and not _is_done(request, best):
+        best = _searched_recomputing(request, best, search.part(0.8))
+        best = _annealed_events(request, best, search) if method == "auto" else best
     return best
 
 
@@ -324,20 +351,19 @@ def _quick(request: Request) -> Found:
 
 
 def _searched(request: Request, best: Found, search: Search) -> Found:
-    """Return what the exact solvers make of the best plan and bound so far.
+    """Return what the exact solver makes of the best plan and bound so far; it computes nothing twice."""
+    cdag = request.cdag
+    found, value, proven = exact.solve(
+        cdag, request.budget, search=search, incumbent=best.plan, known_bound=int(best.bound.value)
+    )
+    bound = better(cdag, best.bound, value, proven=proven, recompute=False)
+    return cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact", bound))
 
-    With recomputation, the solver without it still gives plans, but its bound does not hold.
-    """
-    cdag, budget = request.cdag, request.budget
-    if not request.recompute:
-        found, value, proven = exact.solve(
-            cdag, budget, search=search, incumbent=best.plan, known_bound=int(best.bound.value)
-        )
-        bound = better(cdag, best.bound, value, proven=proven, recompute=False)
-        return cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact", bound))
-    found, _, _ = exact.solve(cdag, budget, search=search.part(0.2), incumbent=best.plan)
-    best = cheaper(cdag, best, Found(found, "exact", best.bound))
-    found, value, proven = recomputation.solve(cdag, budget, search=search, incumbent=best.plan)
+
+def _searched_recomputing(request: Request, best: Found, search: Search) -> Found:
+    """Return what the exact solver that computes values again makes of the best plan and bound so far."""
+    cdag = request.cdag
+    found, value, proven = recomputation.solve(cdag, request.budget, search=search, incumbent=best.plan)
     bound = better(cdag, best.bound, value, proven=proven, recompute=True)
     return cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact, recomputing", bound))
 
@@ -362,6 +388,10 @@ PLANNERS: dict[str, Planner] = {
 }
 
 
+#: The methods whose plans are improved by events where values may be computed again.
+_ANNEALING = ("auto", "beam", "local-search", "exact")
+
+
 def find_plan(request: Request, method: str) -> Found:
     """Return the plan of ``method`` and the bound that stands beside it.
 
@@ -378,7 +408,7 @@ def find_plan(request: Request, method: str) -> Found:
 
 def _found(request: Request, method: str) -> Found:
     search = request.search
-    found = PLANNERS[method](request)
+    found = _recomputing(request, method) if request.recompute else PLANNERS[method](request)
     kept = search.best()
     if kept is not None:
         found = cheaper(request.cdag, found, replace(found, plan=kept))
