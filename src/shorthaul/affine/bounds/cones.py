@@ -399,12 +399,7 @@ def _certificate(item: Cones, facts: Mapping[str, sympy.Expr]) -> dict[str, obje
         "neighbours": [list(place) for place in item.around.places],
         "trip": item.around.trip,
         "ways": [{"shift": list(read.shift), "levels": [*map(str, read.by), _last(item, read)]} for read in item.reads],
-        "shape": {
-            "kind": shape.kind,
-            "origin": list(shape.origin),
-            "edges": [list(edge) for edge in shape.edges],
-            "sizes": list(shape.sizes),
-        },
+        "shape": shape.document(),
         "fields": [one.document() for one in item.fields],
         "sources": str(item.sources),
         "border": str(item.border),

@@ -11,8 +11,8 @@ As in the lemma on balanced rows, n <= 3, c = n v^(1/n). For 0 <= R let beta(R) 
 b <= 1/2 if n = 2 and b <= 3 if n = 3; let beta(R) = 0 for R < 0. For every finite non-empty set A of places let
   |A + N| >= beta(R + 1)  for the R >= 0 with beta(R) = |A|, or R = 0 if |A| < beta(0).                            (2)
 Let L = n rho / c. Then that lemma holds with e K min(1, max(1 / (2 L), 6 - L)) in place of e K.
-(2) holds for a set on the line, v = |N| - 1; for a box, b = 0 (Brunn and Minkowski, as above); for the triangle,
-v = 1/2 and b = 0, as |A| <= g (g - 1)/2 makes g >= 1/2 + sqrt(2 |A|); for the cross in the plane, v = 2, b = 1/4:
+(2) holds for a set on the line, v = |N| - 1; for a box, b = 0 (Brunn and Minkowski, as above); for a pyramid over one
+of these, v of that one divided by n, b = 0 (see the proof); for the cross in the plane, v = 2, b = 1/4:
 |A + N| >= |A| + 2 sqrt(2 |A| - 1) + 2, as for u <= v + 1 in the proof above (u + v)^2 >= 2 |A| - 1, and for
 larger u the worst case is equal; for the cross in space, v = 4/3, b = 17/8: with m = r + 1/2 a ball has (4 m^3 +
 5 m)/3 places, and between two balls |A + N| is no less than the line from one to the other (Bollobas and Leader).
@@ -22,17 +22,28 @@ r >= 20; it is for 0 < r < 20, by numbers, and for 1, ..., 6 places |A + N| is a
 (Wang and Wang). For two fields coupled at their place (lemma on these) v = c on a line, and v = 4, b = 1/2 in the
 plane. Sets in several cosets have it, as beta(R + 1) is subadditive.""",
     """\
-In units of v, so v = 1; let 5 <= L, for L <= 5 it is the lemma before. Let R_l be the R of row l, q_l <= beta(R_l),
-d_l = beta(R_l + 1) - beta(R_l), d'_l = beta(R_l) - beta(R_l - 1), but q_l if R_l < 1. As there, with (2) in place of
-(1), X_l := I - (sum of d_j over j <= l) >= beta(R_l), and m_l := m_0 + (sum of d'_j over j <= l) >= q_l, m_0 = O -
-(sum of all d'_j) >= 0. For x >= 1 let s(x) = max(3/2, beta(x + 1/2) / beta'(x)), else 3/2; s grows. Let x(m) be the R
-of m. Let G' = s(x(m)), G(0) = 0. Then q_l <= G(m_l) - G(m_(l-1)): G is convex, so let m_l = q_l; for R < 1 it is
-clear as s > 1, for R >= 2 the integral of beta(x + 1/2) from R - 1 to R is beta(R) or more, between for n > 1 beta(R)
->= 3 beta(R - 1), and n = 1 is computed. Let D' = beta'(x + 1) / beta'(x) for x = x(m) >= 1, D(beta(1)) = beta(2), D'
-as at 1 below. D is concave, so in the same way d_l >= D(m_l) - D(m_(l-1)). Let s(w) = lambda = L/n, H(X) = h(chi - 1)
-for X = beta(chi), h(x) the integral of (s - lambda) beta' from w to x, 0 for x <= w. H is convex, as s - lambda and
-beta'(chi - 1) / beta'(chi) grow, so q_l - lambda d'_l <= H(X_(l-1)) - H(X_l). Let p be the largest l with m_l <= X_l
-(X_0 = I). Then
+Pyramids, with a_i, d_i, g_i of the slices as above: let beta be theirs, beta_0 that of the base, a_i = beta_0(r), d_i
+= beta_0(r + 1) - a_i if a_i > 0, g_i = beta(R_i + 1) - beta(R_i), the integral of beta_0 from R_i to R_i + 1. The sum
+of a_j over j >= i is at most beta(R_i), which shows (2): g_i >= beta_0(r + 1); if i is the last, R_i is no less than
+for g_i = beta_0(r + 1), and n = 2: (r + 1/2)^2 >= 2 r is enough. Else beta(R_i) - beta(R_(i+1)) >= a_i is, where
+g_(i+1) <= g_i - d_i and g_(i+1) >= beta_0(1); beta changes beta_0(R) / (beta_0(R + 1) - beta_0(R)) times as fast as
+g, which grows for R >= 0, so while R >= 0 at beta_0(r), let g_i = beta_0(r + 1), g_(i+1) = beta_0(r). n = 2: R_i = r
++ 1/2, R_(i+1) = r - 1/2, and r is what is wanted; for r < 1/2 R_(i+1) >= 1/2 is more. n = 3: R_i = s(r + 1) - 1/2,
+R_(i+1) = s(r) - 1/2, s(x)^2 = x^2 - 1/12, and to show is R_i^3 >= 3 r^2 + R_(i+1)^3, without the last term if i is
+the last. Now (s(x) - 1/2)^3 = u(x) - 3 x^2/2, u(x)^2 = x^6 + 5 x^4/4 + x^2/3 - 1/27, so u(x) = x^3 + 5 x/8 - e(x)
+with e(x) >= 0, and e(x) < 1/10 for x >= 1: R_i^3 - 3 r^2 >= r^3 - 3 r^2/2 + 5 r/8 + 1/40 > 0, and R_i^3 - R_(i+1)^3 -
+3 r^2 >= 1/8 - 1/10 for r >= 3/5; for less, with g_(i+1) = beta_0(1) R_i^3 - R_(i+1)^3 >= 1/2 + 2 r >= 3 r^2.
+Balanced rows, in units of v, so v = 1: let 5 <= L, for L <= 5 it is the lemma before. Let R_l be the R of row l, q_l
+<= beta(R_l), d_l = beta(R_l + 1) - beta(R_l), d'_l = beta(R_l) - beta(R_l - 1), but q_l if R_l < 1. As there, with
+(2) in place of (1), X_l := I - (sum of d_j over j <= l) >= beta(R_l), and m_l := m_0 + (sum of d'_j over j <= l) >=
+q_l, m_0 = O - (sum of all d'_j) >= 0. For x >= 1 let s(x) = max(3/2, beta(x + 1/2) / beta'(x)), else 3/2; s grows.
+Let x(m) be the R of m. Let G' = s(x(m)), G(0) = 0. Then q_l <= G(m_l) - G(m_(l-1)): G is convex, so let m_l = q_l;
+for R < 1 it is clear as s > 1, for R >= 2 the integral of beta(x + 1/2) from R - 1 to R is beta(R) or more, between
+for n > 1 beta(R) >= 3 beta(R - 1), and n = 1 is computed. Let D' = beta'(x + 1) / beta'(x) for x = x(m) >= 1,
+D(beta(1)) = beta(2), D' as at 1 below. D is concave, so in the same way d_l >= D(m_l) - D(m_(l-1)). Let s(w) = lambda
+= L/n, H(X) = h(chi - 1) for X = beta(chi), h(x) the integral of (s - lambda) beta' from w to x, 0 for x <= w. H is
+convex, as s - lambda and beta'(chi - 1) / beta'(chi) grow, so q_l - lambda d'_l <= H(X_(l-1)) - H(X_l). Let p be the
+largest l with m_l <= X_l (X_0 = I). Then
   |P| + lambda (I - O) = (sum over l <= p of q_l + lambda d_l) + (sum over l > p of q_l - lambda d'_l) + lambda (X_p -
 m_p) <= G(m_p) - G(m_0) + lambda (I - m_p) + H(X_p),  X_p + D(m_p) <= I + D(m_0).                                (3)
 Let m_p = beta(x), X_p = beta(y + 1). x <= w: rows l <= p have q_l <= lambda d'_l, so all is at most lambda K +

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import sympy
 from tests.affine.bounds.lifetime.test_few_values import checked
 from tests.affine.derived import quick
 
-from shorthaul.affine.bounds.partition.isoperimetry import isoperimetric_constant
+from shorthaul.affine.bounds.partition.isoperimetry import Offset, isoperimetric_constant
+from shorthaul.affine.check.stencils.levels import constant_of
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 
 N, T, S = (symbol(name) for name in ("N", "T", "S"))
@@ -20,12 +22,28 @@ STAR = frozenset(
 IN_SPACE = frozenset(tuple(step * int(a == axis) for a in range(3)) for axis in range(3) for step in (-2, -1, 0, 1, 2))
 #: neighbourhood, name, c
 SHAPES = {
-    "upwind": (frozenset({(0, 0), (1, 0), (0, 1)}), "a triangle", sympy.sqrt(2)),
-    "skew": (frozenset({(0, 0), (1, -2), (-1, -1)}), "a triangle", sympy.sqrt(2)),
+    "upwind": (frozenset({(0, 0), (1, 0), (0, 1)}), "a pyramid", sympy.sqrt(2)),
+    "skew": (frozenset({(0, 0), (1, -2), (-1, -1)}), "a pyramid", sympy.sqrt(2)),
     "star": (STAR, "lines", 4),
     "star in space": (IN_SPACE, "lines", 4),
-    "upwind in space": (frozenset({(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)}), "lines", 1),
-    "lines of two lengths": (frozenset({(0, 0), (1, 0), (2, 0), (3, 0), (0, 1)}), "lines", sympy.sqrt(3)),
+    "upwind in space": (
+        frozenset({(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)}),
+        "a pyramid",
+        sympy.cbrt(sympy.Rational(9, 2)),
+    ),
+    "upwind on one axis": (frozenset({(0, 0), (-1, 0), (0, 1), (0, -1)}), "a pyramid", 2),
+    "upwind over a cross": (
+        frozenset({(0, 0, 0), (-1, 0, 0), *((0, s, 0) for s in (-1, 1)), *((0, 0, s) for s in (-1, 1))}),
+        "a pyramid",
+        sympy.cbrt(18),
+    ),
+    "upwind on two axes": (
+        frozenset({(0, 0, 0), (-1, 0, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)}),
+        "a pyramid",
+        sympy.cbrt(9),
+    ),
+    "over a box": (frozenset({(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0), (4, 0, 1)}), "a pyramid", sympy.cbrt(9)),
+    "lines of two lengths": (frozenset({(0, 0), (1, 0), (2, 0), (3, 0), (0, 1)}), "a pyramid", sympy.sqrt(6)),
 }
 
 
@@ -43,9 +61,42 @@ def test_no_set_has_fewer_neighbours(name: str) -> None:
     for size in rng.integers(1, 40, size=300):
         sets.append(sorted(set(map(tuple, rng.integers(0, 6, size=(size, n)).tolist()))))
     sets += [[item for item in itertools.product(range(6), repeat=n) if sum(item) <= edge] for edge in range(6)]
-    for places in sets:
-        grown = {tuple(a + b for a, b in zip(x, v, strict=True)) for x in places for v in offsets}
+    for places in [*sets, *_grown(offsets, rng)]:
+        grown = _neighbours(places, offsets)
         assert len(grown) >= len(places) + float(constant) * len(places) ** ((n - 1) / n) - 1e-9
+        if found[1].has_balls(n):
+            v = (float(constant) / n) ** n
+            assert len(grown) >= v * ((len(places) / v) ** (1 / n) + 1) ** n - 1e-9
+
+
+def _neighbours(places: Iterable[Offset], offsets: Iterable[Offset]) -> set[Offset]:
+    return {tuple(a + b for a, b in zip(x, v, strict=True)) for x in places for v in offsets}
+
+
+def _grown(offsets: frozenset[Offset], rng: np.random.Generator) -> Iterator[list[Offset]]:
+    """Yield sets that grow by a place that adds few neighbours."""
+    for _ in range(2):
+        places = [min(offsets)]
+        while len(places) < 90:
+            reached = _neighbours(places, offsets)
+            free = sorted(reached - set(places))
+            more = [len(_neighbours([item], offsets) - reached) + 0.3 * rng.random() for item in free]
+            places.append(free[int(np.argmin(more))])
+            yield list(places)
+
+
+@pytest.mark.parametrize("name", [name for name, item in SHAPES.items() if item[1] == "a pyramid"])
+def test_a_pyramid_is_verified_from_its_places(name: str) -> None:
+    offsets, _, constant = SHAPES[name]
+    n = len(next(iter(offsets)))
+    found = isoperimetric_constant(offsets)
+    assert found is not None
+    document = found[1].document()
+    assert float(constant_of(offsets, n, document) or 0) == pytest.approx(float(constant))
+    apex = found[1].apexes[-1]
+    assert constant_of(offsets - {apex}, n, document) is None  # the apex is no neighbour
+    inside = min(offsets - set(found[1].apexes))
+    assert constant_of(offsets, n, {**document, "apexes": [*document["apexes"][:-1], inside]}) is None
 
 
 PROGRAMS = {

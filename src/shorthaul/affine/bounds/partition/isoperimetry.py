@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import sympy
 
@@ -19,7 +20,7 @@ class Shape:
     """A neighbourhood N with |A + N| >= |A| + c |A|^((n-1)/n) for all finite sets A, and the reason.
 
     ``whole``: c is that of the convex hull or near it. ``kind`` is the shape at ``origin`` along ``edges``, ``sizes``
-    the sides of a box or the places on each line.
+    the sides of a box or the places on each line. ``apexes`` are places beside it, each outside of all before.
     """
 
     name: str
@@ -29,10 +30,21 @@ class Shape:
     origin: Offset = ()
     edges: tuple[Offset, ...] = ()
     sizes: tuple[int, ...] = ()
+    apexes: tuple[Offset, ...] = ()
 
     def has_balls(self, n: int) -> bool:
         """True if (2) of the lemma on balanced rows around balls is known too."""
-        return self.kind != "lines" and n <= 3
+        return n <= 3 and self.kind in (("line", "box") if self.apexes else ("line", "box", "cross"))
+
+    def document(self) -> dict[str, Any]:
+        """Return the shape as data for a certificate."""
+        return {
+            "kind": self.kind,
+            "origin": list(self.origin),
+            "edges": [list(edge) for edge in self.edges],
+            "sizes": list(self.sizes),
+            "apexes": [list(place) for place in self.apexes],
+        }
 
 
 _LINE = (
@@ -59,13 +71,13 @@ Discrete isoperimetric problems, SIAM J. Appl. Math. 32). With m = r + 1/2 a bal
 4 m^2 + 4 m + 3 neighbours outside, and c ((4 m^3 + 5 m)/3)^(2/3) = 4 m^2 (1 + 5/(4 m^2))^(2/3) <= 4 m^2 + 10/3
 is no more than that. For sizes between two balls it is the inequality of Bollobas and Leader 1991
 (Isoperimetric inequalities and fractional set systems, J. Combin. Theory A 56)."""
-_TRIANGLE = """\
-(1) holds with n = 2 and c = sqrt(2): push every row of A to the left, then
-every column down. A row of A + N has at least as many places as the row of A below it, and one more than its own
-row of A if that is not empty; pushed rows reach that, and so do columns, so |A + N| does not grow. Now A has rows
-a_1 >= a_2 >= ... >= a_r > 0. Let a_(r+1) = 0, d_i = a_i - a_(i+1) and c_i = max(1, d_i). g = |A + N| - |A| is 1 +
-(sum of c_i), and |A| = sum of i d_i is at most the sum of i c_i. For r numbers c_i >= 1 of sum g - 1 this is at
-most r (r + 1)/2 + r (g - 1 - r), which grows up to r = g - 1: |A| <= g (g - 1)/2, and g >= sqrt(2 |A|)."""
+_PYRAMID = """\
+(1) for that part of N, with c' and m = n - 1, gives (1) with c = (n c'/m)^(m/n): let a_1, ..., a_r be the sizes of
+the slices of A by planes beside one another, each led to the next one by that place, and d_i = c' a_i^((m-1)/m), 0
+for a_i = 0. Slice i of A + N has at least a_i + d_i places, and at least a_(i-1). So with a_(r+1) = d_(r+1) = 0 and g_i
+= d_i + (sum over j > i of max(d_j, a_(j-1) - a_j)) there are |A + N| - |A| >= g_1. As g_i - g_(i+1) >= d_i and g_i >=
+a_i + d_i, the integral of x^(1/m) from g_(i+1) to g_i is at least d_i a_i^(1/m) = c' a_i; all of them together are
+m/n g_1^(n/m) >= c' |A|. Where A lies in several such rows of planes, |A|^(m/n) is subadditive."""
 _LINES = (
     "lines in each of the {n} directions: one with a > 0 places of A has at least a + g - 1 places of A + N, g being "
     "the number of places of N on it. So |A + N| - |A| is in each direction at least g - 1 times the number of lines "
@@ -91,7 +103,9 @@ def isoperimetric_constant(offsets: frozenset[Offset], n: int | None = None) -> 
     """
     n = len(next(iter(offsets))) if n is None else n
     if n == 1:
-        return sympy.Integer(len(offsets) - 1), Shape("a set on the line", _LINE)
+        origin, *others = sorted(offsets)
+        along = tuple(_from(origin, item) for item in others[:1])
+        return sympy.Integer(len(offsets) - 1), Shape("a set on the line", _LINE, origin=origin, edges=along)
     found: dict[sympy.Expr, Shape] = {}
     for origin, edges in _frames(offsets, n):
         box = _largest_box(offsets, origin, edges)
@@ -101,14 +115,36 @@ def isoperimetric_constant(offsets: frozenset[Offset], n: int | None = None) -> 
             factor = sympy.root(sympy.Rational(2**n, sympy.factorial(n)), n)
             text = f"N holds {origin} and {origin} +- v for the edges v in {_listed(edges)}. {_COSETS} the cross."
             found.setdefault(n * factor, Shape("a cross", f"{text} {_CROSSES[n]}", True, "cross", origin, edges))
-        if n == 2:
-            text = f"N holds {origin} and {origin} + v for the edges v in {_listed(edges)}. {_COSETS} the triangle."
-            found.setdefault(
-                sympy.sqrt(2), Shape("a triangle", f"{text} {_TRIANGLE}", False, "triangle", origin, edges)
-            )
         counts = [_on_line(offsets, origin, edge) for edge in edges]
         found.setdefault(sympy.root(sympy.prod(item - 1 for item in counts), n), _lines(origin, edges, counts))
+    for base, apex in _pyramids(offsets, n):
+        rated = isoperimetric_constant(base, n - 1)
+        if rated is not None:
+            found.setdefault(*_pyramid(n, *rated, apex))
     return max(found.items(), key=lambda item: float(item[0]), default=None)
+
+
+def _pyramids(offsets: frozenset[Offset], n: int) -> Iterator[tuple[frozenset[Offset], Offset]]:
+    """Yield the places of every plane through n of them that leaves a place out, and one that is left out."""
+    done: set[frozenset[Offset]] = set()
+    for origin, *others in itertools.combinations(sorted(offsets), n) if len(offsets) <= MOST_NEIGHBOURS else ():
+        edges = [_from(origin, item) for item in others]
+        base = frozenset(item for item in offsets if len(span([*edges, _from(origin, item)])) == n - 1)
+        if base not in done and len(span(edges)) == n - 1 and base != offsets:
+            done.add(base)
+            yield base, min(offsets - base)
+
+
+def _from(origin: Offset, place: Offset) -> Offset:
+    return tuple(a - b for a, b in zip(place, origin, strict=True))
+
+
+def _pyramid(n: int, constant: sympy.Expr, base: Shape, apex: Offset) -> tuple[sympy.Expr, Shape]:
+    """Return c for a base in n - 1 dimensions and a place outside of it."""
+    c = sympy.root((n * constant / (n - 1)) ** (n - 1), n)
+    text = f"N holds {apex} and, in a plane of {n - 1} dimensions without it, {base.name}: {base.because}"
+    text = text if base.apexes else f"{text}\n{_PYRAMID}"
+    return c, replace(base, name="a pyramid", because=text, whole=False, apexes=(*base.apexes, apex))
 
 
 def _frames(offsets: frozenset[Offset], n: int) -> Iterator[tuple[Offset, tuple[Offset, ...]]]:

@@ -313,12 +313,7 @@ def _certificate(
         ],
         "own": not item.own.is_empty(),
         "columns": None if item.columns is None else item.columns.document(),
-        "shape": {
-            "kind": shape.kind,
-            "origin": list(shape.origin),
-            "edges": [list(edge) for edge in shape.edges],
-            "sizes": list(shape.sizes),
-        },
+        "shape": shape.document(),
         "box": None if item.box is None else item.box.document(),
         "balanced": balanced,
         "coupled": item.is_coupled,

@@ -282,7 +282,8 @@ def _of_two(item: Stencil, c: Number) -> Number | None:
     """Return c for two fields coupled at their place, each with c (lemma), None if it is not known."""
     if item.dimensions == 1:
         return combined(ast.Add, c, Fraction(1))
-    least = as_decimal(Fraction(16) if item.given["shape"]["kind"] == "lines" else _CROSS[2])
+    shape = item.given["shape"]
+    least = as_decimal(Fraction(16) if shape["kind"] == "lines" or shape.get("apexes") else _CROSS[2])
     known = item.dimensions == 2 and as_decimal(combined(ast.Mult, c, c)) >= least * (1 - _ROUNDING)
     return Fraction(4) if known else None
 
@@ -291,7 +292,8 @@ def _edge(item: Stencil, c: Number, rho: Number) -> Number:
     """Return the second term of B over K (lemma on balanced rows, that around balls where it holds)."""
     n, box, number = item.dimensions, item.given["box"], is_number(item.given["events"])
     edge = Fraction(1 if n == 1 else Fraction(n + 1, n))
-    has_balls = n <= 3 and item.given["shape"]["kind"] != "lines"
+    shape = item.given["shape"]
+    has_balls = n <= 3 and shape["kind"] in (("line", "box") if shape.get("apexes") else ("line", "box", "cross"))
     if box is not None or not number or not (has_balls or item.given.get("coupled", False)):
         return edge
     L = combined(ast.Div, combined(ast.Mult, Fraction(n), rho), c)
@@ -301,6 +303,8 @@ def _edge(item: Stencil, c: Number, rho: Number) -> Number:
 
 def constant_of(places: frozenset[Vector], n: int, shape: Mapping[str, Any]) -> Number | None:
     """Return c such that |A + N| >= |A| + c |A|^((n-1)/n) for all finite A, None if the shape is not there."""
+    if shape.get("apexes"):
+        return _of_pyramid(places, n, shape)
     if n == 1:
         return Fraction(len(places) - 1)
     origin, edges = tuple(map(int, shape["origin"])), [tuple(map(int, edge)) for edge in shape["edges"]]
@@ -330,8 +334,22 @@ def _of_cross(n: int, sizes: Sequence[int], has: Callable[[Sequence[int]], bool]
     return power(_CROSS[n], Fraction(1, n)) if n in _CROSS and not sizes and all(map(has, steps)) else None
 
 
-def _of_triangle(n: int, sizes: Sequence[int], has: Callable[[Sequence[int]], bool]) -> Number | None:
-    return power(Fraction(2), Fraction(1, 2)) if n == 2 and not sizes and has([1, 0]) and has([0, 1]) else None
+def _of_pyramid(places: frozenset[Vector], n: int, shape: Mapping[str, Any]) -> Number | None:
+    """Return c for the places of a plane of n - 1 dimensions and the last of the apexes, which is beside it."""
+    apex, origin = tuple(map(int, shape["apexes"][-1])), tuple(map(int, shape["origin"]))
+    ends = [tuple(map(int, place)) for place in shape["apexes"][:-1]]
+    edges = [*(tuple(map(int, edge)) for edge in shape["edges"]), *(_less(place, origin) for place in ends)]
+    if n < 2 or len(edges) != n - 1 or len(spanned(edges)) != n - 1 or not {apex, origin, *ends} <= places:
+        return None
+    plane = frozenset(place for place in places if len(spanned([*edges, _less(place, origin)])) == n - 1)
+    base = None if apex in plane else constant_of(plane, n - 1, {**shape, "apexes": ends})
+    if base is None:
+        return None
+    return power(combined(ast.Mult, Fraction(n, n - 1), base), Fraction(n - 1, n))
+
+
+def _less(place: Vector, origin: Vector) -> Vector:
+    return tuple(a - b for a, b in zip(place, origin, strict=True))
 
 
 def _of_lines(n: int, sizes: Sequence[int], has: Callable[[Sequence[int]], bool], reach: int) -> Number | None:
@@ -341,7 +359,7 @@ def _of_lines(n: int, sizes: Sequence[int], has: Callable[[Sequence[int]], bool]
     return power(Fraction(math.prod(size - 1 for size in sizes)), Fraction(1, n)) if found == sizes else None
 
 
-_CONSTANTS: Final = {"box": _of_box, "cross": _of_cross, "triangle": _of_triangle}
+_CONSTANTS: Final = {"box": _of_box, "cross": _of_cross}
 
 
 def other_counts(given: Mapping[str, Any], known: Mapping[str, Fraction], sizes: Mapping[str, int]) -> Iterator[str]:
