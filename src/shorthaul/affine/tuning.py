@@ -89,7 +89,9 @@ LOOPS_OPERATIONS = 20_000_000
 LARGEST_LISTED = 50_000
 LISTING_WINDOWS = (8, 32, 128, 1_000)
 LISTING_WEIGHTS = (1, 2)
-LISTING_EFFORT = 0.5
+LISTING_EFFORT = 1.0
+#: Orders of one search that list scheduling begins with: the best before need not be the best after.
+MOST_LISTED_OFFERS = 8
 #: The share of effort and time in which a program is listed; one that takes more is planned by its formulas alone, for
 #: which there is the rest: with half of it three of six programs of a million instances had 13 to 39 times the loads.
 LISTED_SHARE = 0.3

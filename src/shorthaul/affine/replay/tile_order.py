@@ -131,7 +131,8 @@ def _keys(
     capacity = sizes["S"]
     if isinstance(step, ClusteredStep):
         *tile, along = _box_keys(step.box, places)
-        numbers = [step.clusters[at] for at in zip(*(item.tolist() for item in tile), strict=True)]
+        # a tile that holds nothing and needs nothing has no cluster: it may come with any
+        numbers = [step.clusters.get(at, 0) for at in zip(*(item.tolist() for item in tile), strict=True)]
         return [np.array(numbers, dtype=np.int64), along, *tile]
     if isinstance(step, BoxStep):
         return [*_box_keys(step.box, places), *(places[:, at] for at in step.inside)]

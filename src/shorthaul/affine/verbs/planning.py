@@ -191,7 +191,7 @@ def _found(replays: Replays, options: PlanOptions, flow: DataFlow) -> tuple[Prov
     tasks.run(lambda told: replays.offer(replays.order_of(told), told.tiling))
     ordered = tasks.ordered(ordering)
     proven = tasks.proven(proof)
-    offers = [offer for offer in (ordered.best, *map(tasks.answers.get, tiled)) if offer is not None]
+    offers = [*ordered.offers, *(offer for number in tiled for offer in tasks.answers.get(number) or ())]
     best = replays.improve(offers, proven.bound.value if len(capacities) == 1 else 0)
     return proven, ordered, replays.plan_of(best.order, best.how)
 

@@ -52,6 +52,7 @@ class Replays:
         self.program, self.cdag, self.sizes, self.capacities, self.search = program, cdag, sizes, capacities, search
         self._floor = int(np.count_nonzero(cdag.used()[: cdag.inputs]))
         self.best: Offer | None = None
+        self._offers: list[Offer] = []
 
     def given(self) -> None:
         """Offer the program order, and that of a search that this one goes on from."""
@@ -70,9 +71,22 @@ class Replays:
         ``known`` holds its loads into a memory, if they are known.
         """
         value = self._value(order, known or {})
+        if self.cdag.n <= tuning.LARGEST_LISTED:
+            self._offers.append(Offer(value, order, how))
         if self.best is None or value < self.best.value:
             self.best = Offer(value, order, how)
             self.search.keep(value, lambda: self.plan_of(order, how))
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """The best order so far, then others to begin list scheduling with, the best first."""
+        others = sorted(self._offers, key=lambda offer: offer.value)
+        first = () if self.best is None else (self.best,)
+        kept: list[Offer] = []
+        for offer in (*first, *others):
+            if not any(offer.value == item.value and np.array_equal(offer.order, item.order) for item in kept):
+                kept.append(offer)
+        return tuple(kept[: tuning.MOST_LISTED_OFFERS])
 
     def _value(self, order: IntArray, known: Mapping[int, int] = MappingProxyType({})) -> float:
         """Return what an order costs."""
@@ -125,14 +139,17 @@ class Replays:
         loads; larger orders are left as they are.
         """
         assert self.best is not None
-        kept = self.best.value
+        kept, others = self.best.value, tuple(others)
         self.best = found = min((*others, self.best), key=lambda offer: offer.value)  # of orders alike a derived one
         if found.value < kept:
             self.search.keep(found.value, lambda: self.plan_of(found.order, found.how))
-        search = self.search.beside(tuning.LISTING_EFFORT)
-        for base, how in ((found.order, found.how), (self.cdag.program_order, "program order")):
-            if self.cdag.n <= tuning.LARGEST_LISTED:
-                self._listed(base, f"list scheduling of: {how}", floor, search)
+        if self.cdag.n <= tuning.LARGEST_LISTED:
+            search, self._offers = self.search.beside(tuning.LISTING_EFFORT), [*others, *self._offers]
+            given = Offer(self._value(self.cdag.program_order), self.cdag.program_order, "program order")
+            first, *further = self.offers  # the best of these need not become the best
+            starts = [first, *(item for item in (given, *further) if item is given or item.how != given.how)]
+            for base in starts if first.how != given.how else [first, *further]:
+                self._listed(base.order, f"list scheduling of: {base.how}", floor, search)
         return self.best
 
     def _listed(self, base: IntArray, how: str, floor: float, search: Search) -> None:

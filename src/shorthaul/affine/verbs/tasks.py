@@ -163,7 +163,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """The derived order as results hold it, what it loads by its formula, and the best replay if it was replayed.
+    """The derived order as results hold it, what it loads by its formula, and what replays offer, the best first.
 
     ``replayed`` are its loads into the largest memory then.
     """
@@ -171,7 +171,7 @@ class Ordered:
     document: UpperDocument | None
     reference: float | None
     loads: Mapping[int, float]
-    best: Offer | None = None
+    offers: tuple[Offer, ...] = ()
     replayed: int | None = None
 
     def beside(self, lower: Proven) -> UpperDocument | None:
@@ -204,12 +204,16 @@ class Order:
         if sizes is not None:
             share = tuning.SIZED_SHARE if self.evaluations is None else tuning.UPPER_SHARE
             here = order_in_time(upper, flow, sizes, capacities, search.part(share))
-        best = loads = document = reference = None
+        loads = document = reference = None
+        offers: tuple[Offer, ...] = ()
         with suppress(OutOfEffortError):
             if self.evaluations is not None and here is not None and sizes is not None:
                 made = Replays(self.derived.program, self.derived.cdag(sizes, search), sizes, capacities, search)
                 loads = made.derive(here, self.evaluations)
-                best = made.best
+                # what loads less by formula may load more by replay
+                if isinstance(here, UpperBound) and here.steps != upper.steps:
+                    made.derive(upper, self.evaluations)
+                offers = made.offers
         remaining_s = search.remaining_s()  # what is shown of an order that is known takes no effort
         shown = Search(time_limit=max(LEAST_PART, remaining_s) if remaining_s < float("inf") else None)
         with suppress(OutOfEffortError), charged_to(shown):
@@ -222,7 +226,7 @@ class Order:
             given = program_order_loads(self.derived.program, sizes, flow, more)
             if given < document["value"]:
                 document, every = in_program_order(document, self.derived.program, given), {capacities[0]: given}
-        return Ordered(document, reference, every, best, loads)
+        return Ordered(document, reference, every, offers, loads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,15 +240,15 @@ class Tiled:
     evaluations: int
     share: float
 
-    def done(self, search: Search) -> Offer | None:
-        """Return the best one, None if the time is up before there is one."""
+    def done(self, search: Search) -> tuple[Offer, ...]:
+        """Return what replays offer, the best first; nothing if the time is up before."""
         try:
             cdag = self.derived.cdag(self.sizes, search)
         except OutOfEffortError:
-            return None
+            return ()
         made = Replays(self.derived.program, cdag, self.sizes, self.capacities, search)
         made.tile(self.words, self.evaluations, search if search.effort is not None else search.part(self.share))
-        return made.best
+        return made.offers
 
 
 @dataclass(slots=True)
@@ -300,6 +304,6 @@ def _tell(search: Search, best: float) -> None:
         search.report(best=best)
 
 
-def _done(task: Proof | Order | Tiled, search: Search) -> Proven | Ordered | Offer | None:
+def _done(task: Proof | Order | Tiled, search: Search) -> Proven | Ordered | tuple[Offer, ...]:
     with _ALONE, charged_to(search):
         return task.done(search)

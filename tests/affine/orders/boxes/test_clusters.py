@@ -105,3 +105,21 @@ def test_tiles_that_need_one_another_stay_apart() -> None:
     found = boxes.of(["S0"])
     assert found is not None
     assert boxes.clustered(found) is found
+
+
+def test_a_tile_that_holds_nothing_may_come_with_any_cluster() -> None:
+    program = program_from_text("""void f(int n, double a[n][60], double c[n][n]) {
+#pragma scop
+  for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) {
+    c[i][j] = 0; if (j < i) for (int k = 0; k < 60; k++) c[i][j] += a[i][k] * a[j][k]; }
+#pragma endscop
+}""")
+    flow, sizes = flow_dependences(program), {"n": 8, "S": 16}
+    found = Boxes(flow, sizes, ()).of(["S0", "S1"])
+    assert found is not None
+    made = clustered(replace(found, boxes=(Box((0, 1, 2), (1, 1, 1), found.box.first),)), (0, 1))
+    assert made is not None
+    assert {(at, at) for at in range(8)}.isdisjoint(made.clusters)
+    loads, legal = replayed(UpperBound(program, (made,)), flow, sizes)
+    assert legal
+    assert loads <= made.loads(sizes, 16)

@@ -1,0 +1,24 @@
+"""Orders compared by replay: with more effort no plan is worse for what was found and given up."""
+
+from __future__ import annotations
+
+from shorthaul.affine import plan
+from shorthaul.affine.frontend.scop import program_from_text
+
+KACZMARZ = """void f(int M, int N, int R, int T, double A[M][N], double B[M][R], double w[M], double X[N][R]) {
+#pragma scop
+  for (int t = 0; t < T; t++)
+    for (int i = 0; i < M; i++)
+      for (int r = 0; r < R; r++) {
+        double s = B[i][r];
+        for (int j = 0; j < N; j++) s -= A[i][j] * X[j][r];
+        for (int j = 0; j < N; j++) X[j][r] += s * w[i] * A[i][j];
+      }
+#pragma endscop
+}"""
+
+
+def test_an_order_for_all_sizes_is_not_lost_to_one_whose_formula_is_lower() -> None:
+    program = program_from_text(KACZMARZ)
+    loads = [plan(program, size="M=12,N=14,R=11,T=3,S=100", effort=effort).cost["loads_words"] for effort in (1, 3)]
+    assert loads[1] <= loads[0]
