@@ -39,9 +39,9 @@ DEAR_COLUMNS = 0.1
 MOST_CORE_SET_ROUNDS = 300
 #: What an actor in no set costs, over the dearest core: enough to be rare, as prices start from it.
 UNCOVERED_COST = 2.0
-#: By how much sets may earn too much for the proof that none earn more: bounds get that much lower (multicamera at a
-#: core cost of 12: with less, few searches for sets come to an end).
-CORE_SET_TOLERANCE = 0.005
+#: By how much sets may earn too much for the proof that none earn more, and how close bisection gets: bounds get that
+#: much lower (multicamera at a core cost of 12: with less, few searches for sets come to an end), so less comes second.
+CORE_SET_TOLERANCES = (0.005, 0.001)
 #: That by which cores cost more than asked for leaves sets so much more, as a share: enough for the proof, and a set
 #: that earns more is found the sooner (multicamera at 14: 9,123 in place of 8,853, at 20 in half of the time).
 CORE_SET_SLACK = 0.9
@@ -77,13 +77,12 @@ LEAST_BOUND_EFFORT = 0.02
 ENOUGH_FOR_BOUNDS = 0.04
 #: Stretches of core costs whose periods are bounded beside one another.
 COST_STRETCHES = 4
-#: Effort for them at the core costs of the points of a plan, over that of finding these; more where a period is above
-#: its bound by more than that factor.
-BOUND_SHARE, WIDE_GAP = (0.025, 0.2), 1.5
-#: Share of what is left for the core cost of the widest gap between bound and plan, and how far into that gap the
-#: first look goes.
-WIDEST_GAP_SHARE, GAP_PART = 0.2, 0.3
-#: First step from a bound to a higher one, and how close bisection gets, as shares.
+#: Effort for them at the core costs of the points of a plan, over that of finding these: so much per widest gap, at
+#: least and at most (multicamera, widest gap 27 %: 0.1 leaves 19.5 %, 0.4 leaves 18.0 %).
+BOUND_SHARE_OF_GAP, BOUND_SHARE = 0.4, (0.025, 0.2)
+#: Share of what is left for the core cost of the widest gap between bound and plan, once.
+WIDEST_GAP_SHARE = 0.5
+#: First step from a bound to a higher one, and how close searches in tiles get, as shares.
 CORE_SET_STEP, CORE_SET_PRECISION = 0.02, 0.005
 
 # Exploration

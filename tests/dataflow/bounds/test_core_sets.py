@@ -20,7 +20,7 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.core_sets import CoreContents
 from shorthaul.dataflow.bounds.core_sets_kernels import CoreSets, dearest
 from shorthaul.dataflow.bounds.period import bounds_on_all
-from shorthaul.dataflow.bounds.raising import at_all_costs, on_cores, with_sets
+from shorthaul.dataflow.bounds.raising import at_all_costs, on_cores, with_core_sets
 from shorthaul.dataflow.bounds.stretches import Stretch
 from shorthaul.dataflow.check.core_prices import verify_prices
 from shorthaul.dataflow.check.core_prices_kernels import Core, earns_more
@@ -132,13 +132,29 @@ def test_sobel4_needs_more_where_actors_are_whole() -> None:
     application, platform = generators.sobel4(), generators.platform24()
     bounds = bounds_on_all(application, platform, "mrb-explore")
     known = {3.0: 10_044.0, 4.0: 8_103.0}
+    searches = Search(effort=4), Search(effort=4)
     found, again = (
-        with_sets(CoreContents(application, platform, "mrb-explore"), bounds, Search(effort=4), known) for _ in range(2)
+        with_core_sets(CoreContents(application, platform, "mrb-explore"), bounds, search, known) for search in searches
     )
     least = dict(found.period_at_cost)
     assert 9_900 < least[3.0] <= 10_044
     assert 7_700 < least[4.0] <= 8_103
     assert again == found
+    assert searches[0].spent() < 2
+
+
+def test_what_is_proven_for_a_higher_core_cost_or_a_lower_one_counts() -> None:
+    """A search for one core cost: what cores cost for a period at least is not asked for anew."""
+    application, platform = generators.sobel4(), generators.platform24()
+    least = dict(bounds_on_all(application, platform, "mrb-explore").period_at_cost)
+    contents = CoreContents(application, platform, "mrb-explore")
+    found, proofs = contents.raised(least, {3.0: 10_044.0}, 0.005, Search(effort=4))
+    assert found[3.0] > least[3.0]
+    assert found[2.5] == max(least[2.5], found[3.0])
+    assert all(found[cost] >= proof["period"] for cost, proof in proofs.items())
+    assert {verify_prices(application, platform, "mrb-explore", proof, "proof") == [] for proof in proofs.values()} == {
+        True
+    }
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,8 @@ from shorthaul.dataflow.model import Application, Channel, Platform, ticks_for
 from shorthaul.dataflow.plan import CorePrices
 
 IntArray = npt.NDArray[np.int64]
+#: What cores cost at least, in units, and prices of actors, of buffers, and of cores of each kind that prove it.
+_Proof: TypeAlias = tuple[int, IntArray, IntArray, list[int]]
 #: A core cost of the dearest core in whole numbers.
 _UNITS: Final = 10**12
 #: Products of counts and costs up to which whole numbers of 64 bits are enough.
@@ -104,6 +106,7 @@ class CoreContents:
         ]
         self.sets = [kind.sets(self.size) for kind in self.kinds]
         self._program: _Program | None = None
+        self.tolerance = tuning.CORE_SET_TOLERANCES[0]
         #: No period below is longer than all work on one core: a core cost for which this is not enough has no mapping.
         self.longest = sum(
             int(np.maximum(0, kind.ticks).sum() + kind.near.sum() + (kind.relay * kind.relays).sum())
@@ -135,46 +138,66 @@ class CoreContents:
         near_of = np.array([near for asked in accesses for near in asked.values()], np.int64)
         return ticks, first, buffer, near_of, relay, relays
 
-    def highest(self, core_cost: float, low: int, known: float, search: Search) -> CorePrices | None:
-        """Return the proof of the highest bound found above ``low``: in steps that double, then by bisection.
+    def raised(
+        self, least: Mapping[float, int], known: Mapping[float, float], tolerance: float, search: Search
+    ) -> tuple[dict[float, int], dict[float, CorePrices]]:
+        """Return the least periods per core cost, raised at those that are ``known``, and the proofs by core cost.
 
-        Where a period is ``known``, the first step is a part of the gap to it.
+        Known are periods of plans, or infinity. The widest gap is next, in steps that double, then by bisection until
+        all are as close as the tolerance. Whatever cores cost for a period at least bounds all core costs below.
         """
-        best: CorePrices | None = None
-        step, high = tuning.CORE_SET_STEP, known
-        while low * (1 + tuning.CORE_SET_PRECISION) + 1 < high and low <= self.longest and not search.expired():
-            part = 0.5 if known == math.inf else tuning.GAP_PART
-            period = int(low + part * (high - low) if high < math.inf else low * (1 + step) + 1)
-            period = min(period, 2 * low + 1)
-            proof = self.excluded(period, core_cost, search)
-            if proof is None:
-                high = period
+        low, proofs, self.tolerance = dict(least), dict[float, CorePrices](), tolerance
+        high, step = dict(known), dict.fromkeys(known, tuning.CORE_SET_STEP)
+        while not search.expired():
+            left = [cost for cost, most in high.items() if low[cost] * (1 + tolerance) + 1 < most]
+            left = [cost for cost in left if low[cost] <= self.longest]
+            if not left:
+                break
+            cost = max(left, key=lambda cost: (known[cost] / low[cost], cost))
+            period = int(low[cost] + min(low[cost] * step[cost], (high[cost] - low[cost]) / 2, low[cost])) + 1
+            share = max(1 / len(left), tuning.WIDEST_GAP_SHARE)
+            proof = self.excluded(period, cost, sorted(low), search.part(share))
+            if proof is not None:
+                below = proof["core_cost"]
+                proofs[below] = proof
+                low |= {one: max(old, period + 1) for one, old in low.items() if one <= below}
+            if low[cost] > period:
+                step[cost] *= 2
             else:
-                best, low, step = proof, period + 1, 2 * step
-        return best
+                high[cost] = period
+        return low, proofs
 
-    def excluded(self, period: int, core_cost: float, search: Search) -> CorePrices | None:
-        """Return the proof that cores for a period cost more than ``core_cost``; None if none was found."""
+    def excluded(
+        self, period: int, core_cost: float, costs: Sequence[float], search: Search
+    ) -> CorePrices | None:  # fmt: skip
+        """Return the proof that cores for a period cost more than one of the costs, ``core_cost`` or close to it.
+
+        None if none was found.
+        """
         for _ in range(2):
             program = self._program or _Program(self, ())
             program.limit(period)
-            proof = self._raised(program, period, core_cost, search)
+            found = self._proven(program, period, core_cost, search)
             self._program = _Program(self, program.used()) if program.is_full or program.is_lost else program
             if not program.is_lost:  # numerical trouble, which another start may avoid
                 break
-        return proof
+        below = [cost for cost in costs if found is not None and found[0] > Fraction(cost) * self.scale]
+        return self._document(period, max(below), *found[1:]) if found is not None and below else None
 
-    def _raised(self, program: _Program, period: int, core_cost: float, search: Search) -> CorePrices | None:
-        """Generate columns until prices prove that they cost more than ``core_cost``, or it is clear that none do."""
-        units = Fraction(core_cost) * self.scale
+    def _proven(self, program: _Program, period: int, core_cost: float, search: Search) -> _Proof | None:
+        """Generate columns until prices prove that they cost more than ``core_cost``, or it is clear that none do.
+
+        Return the proof that they cost most.
+        """
+        units, best = Fraction(core_cost) * self.scale, None
         for _ in range(tuning.MOST_CORE_SET_ROUNDS):
             search.spend(program.steps / tuning.CORE_SET_STEPS)
             if search.expired() or not program.solve() or program.cost <= float(units) / _UNITS:
-                return None
+                break
             earned, price, counted = program.prices()
             more = sum(n * kind.count for n, kind in zip(counted.tolist(), self.kinds, strict=True))
             above = (program.cost * _UNITS + more) / max(1.0, float(units) + more) - 1
-            tolerance = max(tuning.CORE_SET_TOLERANCE, tuning.CORE_SET_SLACK * min(1.0, above))
+            tolerance = max(self.tolerance, tuning.CORE_SET_SLACK * min(1.0, above))
             for steps in tuning.CORE_SET_LIMITS:
                 ceilings, found = self._best_sets(period, (earned, price, counted), tolerance, steps, search)
                 for column in found:
@@ -182,11 +205,11 @@ class CoreContents:
                 if found or None not in ceilings or search.expired():
                     break
             proof = self._proof(earned, price, counted, ceilings)
-            if proof is not None and proof[0] > units:
-                return self._document(period, core_cost, *proof[1:])
-            if not found:
-                return None
-        return None
+            if proof is not None and (best is None or proof[0] > best[0]):
+                best = proof
+            if not found or (best is not None and best[0] > units):
+                break
+        return best
 
     def _best_sets(
         self, period: int, prices: tuple[IntArray, IntArray, IntArray], tolerance: float, most_steps: int,
@@ -218,7 +241,7 @@ class CoreContents:
 
     def _proof(
         self, earned: IntArray, price: IntArray, counted: IntArray, ceilings: Sequence[int | None]
-    ) -> tuple[int, IntArray, IntArray, list[int]] | None:
+    ) -> _Proof | None:
         """Return what prices prove that cores cost, and those prices: scaled down, or with dearer cores."""
         if None in ceilings:
             return None

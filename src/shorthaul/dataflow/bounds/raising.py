@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Protocol
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
@@ -18,15 +17,6 @@ from shorthaul.dataflow.bounds.tile_load import with_tile_loads
 from shorthaul.dataflow.bounds.tile_sets import TileSets
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.plan import CorePrices, Point, TilePrices
-
-
-class Contents(Protocol):
-    """What cores or tiles can hold of an application."""
-
-    applies: bool
-
-    def highest(self, core_cost: float, low: int, known: float, search: Search) -> CorePrices | TilePrices | None:
-        """Return the proof of the highest bound found above ``low`` and below ``known``; None if there is none."""
 
 
 def raised(
@@ -78,14 +68,15 @@ def raised_beside(
             known[cost] = min(periods)
     search.keep_back(search.remaining_s() / 2 if search.time_limit is not None else 0.0)
     least = dict(bounds.period_at_cost)
-    is_wide = any(period > tuning.WIDE_GAP * least[cost] for cost, period in known.items())
-    effort = tuning.BOUND_SHARE[is_wide] * search.spent()
+    widest = max((period / least[cost] for cost, period in known.items()), default=1.0)
+    share = min(max(tuning.BOUND_SHARE_OF_GAP * (widest - 1), tuning.BOUND_SHARE[0]), tuning.BOUND_SHARE[1])
+    effort = share * search.spent()
     beside = search.beside(max(effort, tuning.ENOUGH_FOR_BOUNDS))
     if min(effort, beside.left()) > tuning.LEAST_BOUND_EFFORT:
         bounds = with_tile_loads(application, platform, strategy, bounds, beside.part(tuning.TILE_SHARE))
         if tuning.TILE_SET_SHARE * beside.left() > tuning.ENOUGH_FOR_BOUNDS:
             bounds = with_tile_sets(application, platform, bounds, beside.part(tuning.TILE_SET_SHARE), known)
-        bounds = with_sets(CoreContents(application, platform, strategy), bounds, beside, known)
+        bounds = with_core_sets(CoreContents(application, platform, strategy), bounds, beside, known)
     search.keep_back(0.0)
     return _of_all_cores(bounds)
 
@@ -134,16 +125,22 @@ def at_all_costs(
 
 def on_cores(stretch: Stretch, search: Search) -> Risen:
     """Return the bounds of a stretch by sets of actors on cores."""
-    return _in_stretch(CoreContents(stretch.application, stretch.platform, stretch.strategy), stretch, search)
+    contents = CoreContents(stretch.application, stretch.platform, stretch.strategy)
+    least: dict[float, int] = {}
+    for cost, known in stretch.least:
+        least[cost] = max(known, *least.values()) if least else known
+    proofs: dict[float, CorePrices] = {}
+    for tolerance in tuning.CORE_SET_TOLERANCES if contents.applies else ():
+        for number, cost in enumerate(least):
+            part = search.part(1 / (len(least) - number))
+            least, found = contents.raised(least, {cost: math.inf}, tolerance, part)
+            proofs |= found
+    return Risen(least, tuple(proofs.values()))
 
 
 def _in_tiles(stretch: Stretch, search: Search) -> Risen:
-    """Return the bounds of a stretch by sets of actors in tiles."""
-    return _in_stretch(TileSets(stretch.application, stretch.platform), stretch, search)
-
-
-def _in_stretch(contents: Contents, stretch: Stretch, search: Search) -> Risen:
-    """Return the bounds of a stretch of core costs, from the highest cost on, with their proofs."""
+    """Return the bounds of a stretch by sets of actors in tiles, from the highest core cost on, with their proofs."""
+    contents = TileSets(stretch.application, stretch.platform)
     low, least, proofs = 0, {}, []
     for number, (cost, known) in enumerate(stretch.least):
         low = max(low, known)
@@ -165,8 +162,8 @@ def _proven(
     return dataclasses.replace(bounds, period_at_cost=tuple(least.items()), proofs=tuple(kept))
 
 
-def with_sets(contents: Contents, bounds: FrontBound, search: Search, known: Mapping[float, float]) -> FrontBound:
-    """Return the bounds with least periods per core cost that no sets of actors fall below, and the proofs.
+def with_sets(contents: TileSets, bounds: FrontBound, search: Search, known: Mapping[float, float]) -> FrontBound:
+    """Return the bounds with least periods per core cost that no sets of actors in tiles fall below, and the proofs.
 
     ``known`` holds periods of plans by core cost; other core costs, and bounds close to those, are left as they are.
     """
@@ -183,4 +180,22 @@ def with_sets(contents: Contents, bounds: FrontBound, search: Search, known: Map
         if proof is not None:
             proofs[cost] = proof
             least |= {below: max(low, proof["period"]) for below, low in least.items() if below <= cost}
+    return _proven(bounds, least, proofs)
+
+
+def with_core_sets(
+    contents: CoreContents, bounds: FrontBound, search: Search, known: Mapping[float, float]
+) -> FrontBound:  # fmt: skip
+    """Return the bounds with least periods per core cost that no sets of actors on cores fall below, and the proofs.
+
+    ``known`` holds periods of plans by core cost; other core costs, and bounds close to those, are left as they are.
+    """
+    if not contents.applies:
+        return bounds
+    least = dict(bounds.period_at_cost)
+    proofs: dict[float, CorePrices | TilePrices] = {proof["core_cost"]: proof for proof in bounds.proofs}
+    for tolerance in tuning.CORE_SET_TOLERANCES:
+        at = {cost: known[cost] for cost in least if cost in known}
+        least, found = contents.raised(least, at, tolerance, search)
+        proofs |= found
     return _proven(bounds, least, proofs)
