@@ -6,7 +6,7 @@ import pytest
 from tests.reference.tensor_exhaustive import best_latency
 
 import shorthaul.tensor
-from shorthaul.core.errors import NoPlanError
+from shorthaul.core.errors import InfeasibleError
 from shorthaul.tensor.model import CONTEST
 from shorthaul.tensor.workloads.cases import GraphBuilder
 
@@ -33,9 +33,20 @@ def test_it_is_found_where_many_do_not_fit():
     assert len(found.plan.subgraphs) == 1
 
 
-def test_it_is_said_that_none_is_found():
+def test_it_is_proven_that_there_is_none():
     """Whatever makes its inputs in the same group takes as much."""
     graph = GraphBuilder()
     graph.pointwise(tuple(graph.pointwise((graph.tensor(1, 1),), 1) for _ in range(3)), 1)
-    with pytest.raises(NoPlanError, match="operator 3 alone needs more than 3 elements"):
+    with pytest.raises(InfeasibleError, match="at operator 3: fast memory: 4 needed, the limit is 3"):
         shorthaul.tensor.plan(graph.problem(capacity=3, bandwidth=1), rules="contest", effort=0.1, workers=1)
+
+
+def test_inputs_that_are_made_of_one_tensor_need_room_for_one():
+    """All three copies are made in the group that adds them up."""
+    graph = GraphBuilder()
+    shared = graph.tensor(1, 1)
+    graph.pointwise(tuple(graph.pointwise((shared,), 1) for _ in range(3)), 1)
+    found = shorthaul.tensor.plan(graph.problem(capacity=2, bandwidth=1), rules="contest", effort=0.1, workers=1)
+    assert found.status == "optimal"
+    with pytest.raises(InfeasibleError, match="at operator 0: fast memory: 2 needed, the limit is 1"):
+        shorthaul.tensor.plan(graph.problem(capacity=1, bandwidth=1), rules="contest", effort=0.1, workers=1)

@@ -9,6 +9,8 @@ from itertools import cycle
 from random import Random
 from typing import Final, NamedTuple, NoReturn
 
+import numpy as np
+
 from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.errors import Demand, InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
@@ -18,7 +20,7 @@ from shorthaul.tensor.bounds.best import Proof, lower_bound, prove
 from shorthaul.tensor.bounds.columns import has_columns, has_turns
 from shorthaul.tensor.cost_model.granularity import Execution, Granularities
 from shorthaul.tensor.cost_model.profile import Profile, profile_of
-from shorthaul.tensor.model import CONTEST, Problem, Rules
+from shorthaul.tensor.model import CONTEST, Operator, Problem, Rules
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.search.annealing import anneal
 from shorthaul.tensor.search.fusion import fused
@@ -149,19 +151,21 @@ def _begun_together(problem: Problem, rules: Rules, search: Search) -> Begun | N
 def _refuse(problem: Problem, rules: Rules) -> NoReturn:
     """Raise :class:`InfeasibleError` where nothing can execute an operator, else :class:`NoPlanError`.
 
-    Any group that executes it holds an element of each graph input of the operator, and one of an output, in one step.
+    A group that executes it holds an element of each tensor that it loads, and one of an output, in one step. Every way
+    from an input of the graph to the operator passes through a tensor that is loaded.
     """
     capacity, operators = problem.machine.capacity, problem.operators
     for index, operator in enumerate(operators):
-        inputs = sorted({tensor for tensor in operator.inputs if problem.producer[tensor] is None})
-        least = max(len(inputs) + 1, 2)
-        if least > capacity:
+        if len(set(operator.inputs)) + 1 <= capacity and capacity >= 2:
+            continue
+        loaded = max(_disjoint_ways(problem, operator), 1)
+        if loaded + 1 > capacity:
             raise InfeasibleError(
                 "fast memory",
-                demand=least,
+                demand=loaded + 1,
                 limit=capacity,
                 place=f"operator {index}",
-                contributors=[Demand("an output", 1), *(Demand(f"tensor {tensor}", 1) for tensor in inputs)],
+                contributors=[Demand("an output", 1), Demand("tensors on ways from inputs of the graph", loaded)],
                 cure="give the machine more fast memory",
             )
     best, nothing = Granularities(problem.machine, rules).best, frozenset[int]()
@@ -171,6 +175,25 @@ def _refuse(problem: Problem, rules: Rules) -> NoReturn:
         if best(profile_of(problem, {index}, [operator.output], nothing, nothing)) is None
     )
     raise NoPlanError(f"no plan found: operator {index} alone needs more than {capacity:g} elements")
+
+
+def _disjoint_ways(problem: Problem, operator: Operator) -> int:
+    """Return how many ways lead from inputs of the graph to the operator, no two through the same tensor."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_flow
+
+    entry, leave = (np.arange(len(problem.tensors)) + shift for shift in (0, len(problem.tensors)))
+    source = 2 * len(problem.tensors)
+    made = [(given, other.output) for other in problem.operators for given in set(other.inputs)]
+    arcs = [
+        *zip(entry, leave, strict=True),
+        *((leave[given], entry[output]) for given, output in made),
+        *((source, entry[tensor]) for tensor in problem.graph_inputs),
+        *((leave[tensor], source + 1) for tensor in set(operator.inputs)),
+    ]
+    rows, columns = np.array(arcs).T
+    network = csr_array((np.ones(len(arcs), dtype=np.int32), (rows, columns)), shape=(source + 2, source + 2))
+    return int(maximum_flow(network, source, source + 1).flow_value)
 
 
 def _roughly(problem: Problem, index: int) -> float:
