@@ -13,9 +13,11 @@ import pytest
 import typer
 from tests import commands
 from tests.cli import full_disk
+from typer.testing import CliRunner
 
 import shorthaul
 from shorthaul.cli import output as cli_output
+from shorthaul.cli.app import app
 from shorthaul.cli.flags import Output
 from shorthaul.cli.output import finish
 from shorthaul.core.document import save_json
@@ -155,3 +157,9 @@ def test_every_verb_has_a_second_place(command: str, status: int, inputs: Path, 
     (kept,) = tmp_path.glob("shorthaul-*/*")
     assert f"kept in: {kept}" in done.stderr
     assert kept.stat().st_size > 0
+
+
+def test_the_next_command_of_a_process_has_lost_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(outputs.MISPLACED, tmp_path / "plan.json", None)
+    done = CliRunner().invoke(app, ["spatial", "plan", "yule:n=20", "--effort", "0.1"])
+    assert (done.exit_code, outputs.MISPLACED) == (0, {}), done.output

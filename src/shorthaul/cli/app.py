@@ -49,6 +49,13 @@ class Commands(TyperGroup):
             self.commands[args[0]] = command(args[0])
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Begin a command, which is not the first one of its process where a program runs several."""
+        from shorthaul.core.files.outputs import MISPLACED
+
+        MISPLACED.clear()
+        return super().invoke(ctx)
+
 
 app = typer.Typer(
     name="shorthaul",
