@@ -194,8 +194,8 @@ def with_core_sets(
         return bounds
     least = dict(bounds.period_at_cost)
     proofs: dict[float, CorePrices | TilePrices] = {proof["core_cost"]: proof for proof in bounds.proofs}
+    at = {cost: known[cost] for cost in least if cost in known}
     for tolerance in tuning.CORE_SET_TOLERANCES:
-        at = {cost: known[cost] for cost in least if cost in known}
         least, found = contents.raised(least, at, tolerance, search)
         proofs |= found
     return _proven(bounds, least, proofs)
