@@ -190,3 +190,9 @@ def test_lines_are_short(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     long = [line for line in text.splitlines() if len(line) > 160 and not line.startswith("|")]
     assert not long
+
+
+def test_cells_of_the_page_of_status_are_short() -> None:
+    rows = [line.split("|")[1:-1] for line in (ROOT / "docs" / "status.md").read_text().splitlines() if line.startswith("|")]
+    assert rows
+    assert not [cell for row in rows for cell in row if len(cell) > 300]
