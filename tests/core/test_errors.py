@@ -66,3 +66,9 @@ def test_values_that_cannot_be_shown_hide_no_error() -> None:
 def test_names_far_away_are_not_suggested() -> None:
     assert nearest_name("zzz", ["hilbert"]) is None
     assert unknown_name("curve", "zzz", ["hilbert"]).nearest is None
+
+
+def test_an_error_lists_some_of_thousands_of_names() -> None:
+    error = unknown_name("actor", "n7000", [f"n{at:04}" for at in range(6000)])
+    assert str(error.allowed).endswith("n0099, and 5,900 more")
+    assert error.nearest == "n5700"

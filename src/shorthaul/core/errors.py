@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from shorthaul.core.provenance import Provenance
 
 _LONGEST_VALUE: Final = 120
+#: How many names an error lists: all of any table of ours, some of a user's thousands.
+_NAMES: Final = 100
 #: True while a command runs: errors then name its flags, elsewhere the keywords of Python.
 AS_FLAGS: ContextVar[bool] = ContextVar("AS_FLAGS", default=False)
 _FLAG: Final = re.compile(r"--(no-)?([a-z]+(?:-[a-z]+)*)(?: ([A-Z][A-Z,]*\b(?!=)|\w+=[^\s;]+|\d[\d.]*))?")
@@ -220,7 +222,7 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], *, place: str = "", cure: str = "") -> InputError:
-    """Return the error for a name that is not one of ``known``, with the nearest spelling.
+    """Return the error for a name that is not one of ``known``: the first hundred of these, and the nearest spelling.
 
     >>> print(unknown_name("curve", "hilbrt", ["hilbert", "snake"]))
     unknown curve
@@ -229,11 +231,12 @@ def unknown_name(what: str, name: str, known: Iterable[str], *, place: str = "",
       nearest: did you mean 'hilbert'?
     """
     names = sorted(known)
+    rest = [f"and {len(names) - _NAMES:,} more"] if len(names) > _NAMES else []
     return InputError(
         f"unknown {what}",
         place=place,
         value=name,
-        allowed=", ".join(names) or "nothing: there is none",
+        allowed=", ".join(names[:_NAMES] + rest) or "nothing: there is none",
         nearest=nearest_name(name, names),
         cure=cure,
     )
