@@ -8,14 +8,14 @@ cdef class Costs:
     cdef long long stored
     cdef long long held
     cdef const long long[::1] reductions
-    cdef const long long[:, ::1] loads
-    cdef const long long[:, ::1] charges
+    cdef const long long[:, ::1] loads  # rows, columns, group, height, width, held, number, begin, end
+    cdef const long long[:, ::1] charges  # rows, columns, group, height, width, exact, reduction, begin
     cdef const double[::1] base
+    # of one granularity
     cdef long long k
     cdef long long rows
     cdef long long columns
     cdef long long steps
-    cdef double peak
     cdef long long[::1] tall
     cdef long long[::1] wide
     cdef long long[::1] steps_of
@@ -23,11 +23,11 @@ cdef class Costs:
     cdef double[::1] count
     cdef double[::1] first
     cdef double[::1] rest
-    cdef long long[::1] l_er
+    cdef long long[::1] l_er  # rows and columns, STEP and TILE only where there is more than one
     cdef long long[::1] l_ec
     cdef long long[::1] c_er
     cdef long long[::1] c_ec
-    cdef long long[::1] survives
+    cdef long long[::1] survives  # by slice to load: a bit per move
     cdef double[::1] times
 
 cdef void settle(Costs costs, long long w, long long h, long long k) noexcept nogil

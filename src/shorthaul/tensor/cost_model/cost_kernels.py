@@ -48,38 +48,6 @@ class Costs:
     time of all its other steps; ``count[2 i + j]`` says how many such tiles there are.
     """
 
-    height: cython.longlong
-    width: cython.longlong
-    native_height: cython.double
-    native_width: cython.double
-    bandwidth: cython.double
-    capacity: cython.double
-    stored: cython.longlong
-    held: cython.longlong
-    reductions: cython.const_longlong[::1]
-    loads: cython.const_longlong[:, ::1]  # rows, columns, group, height, width, held, number, begin, end
-    charges: cython.const_longlong[:, ::1]  # rows, columns, group, height, width, exact, reduction, begin
-    base: cython.const_double[::1]
-    # of one granularity
-    k: cython.longlong
-    rows: cython.longlong
-    columns: cython.longlong
-    steps: cython.longlong
-    peak: cython.double
-    tall: cython.longlong[::1]
-    wide: cython.longlong[::1]
-    steps_of: cython.longlong[::1]
-    borders: cython.longlong[::1]
-    count: cython.double[::1]
-    first: cython.double[::1]
-    rest: cython.double[::1]
-    l_er: cython.longlong[::1]  # rows and columns, STEP and TILE only where there is more than one
-    l_ec: cython.longlong[::1]
-    c_er: cython.longlong[::1]
-    c_ec: cython.longlong[::1]
-    survives: cython.longlong[::1]  # by slice to load: a bit per move
-    times: cython.double[::1]
-
     def __init__(
         self,
         sizes: cython.const_longlong[::1],
@@ -97,6 +65,7 @@ class Costs:
         self.loads = loads
         self.charges = charges
         self.base = base
+        self.k = self.rows = self.columns = self.steps = 1
         self.tall = np.zeros(2, np.int64)
         self.wide = np.zeros(2, np.int64)
         self.steps_of = np.zeros(max(1, reductions.shape[0]), np.int64)

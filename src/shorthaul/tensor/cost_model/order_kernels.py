@@ -47,24 +47,6 @@ INNER = cython.declare(cython.longlong, 2)
 class Orders:
     """The tiles of one granularity. An extent is a number made of its begin and its end, to compare it at once."""
 
-    costs: Costs
-    is_mixed: cython.bint
-    mixed_rows: cython.bint  # slices of one tensor follow the tile and the step along the rows
-    mixed_columns: cython.bint
-    w: cython.longlong
-    h: cython.longlong
-    peak: cython.double
-    followed: cython.longlong  # steps so far
-    rows_now: cython.longlong[::1]  # by slice to load
-    columns_now: cython.longlong[::1]
-    rows_before: cython.longlong[::1]
-    columns_before: cython.longlong[::1]
-    rows_made: cython.longlong[::1]  # by charge
-    columns_made: cython.longlong[::1]
-    times: cython.double[::1]
-    rest: cython.double[::1]  # by kind of tile, below 0 where not known
-    first: cython.double[::1]  # by kind of tile and side it is entered from
-
     def __init__(self, costs: Costs, mixed_rows: cython.bint, mixed_columns: cython.bint) -> None:
         self.costs = costs
         self.mixed_rows, self.mixed_columns = mixed_rows, mixed_columns

@@ -18,15 +18,15 @@ cdef class Moves:
     cdef long long[::1] first
     cdef long long[::1] changed
     cdef long long changes
-    cdef bint keeps_repeated
-    cdef int[::1] by_place
-    cdef int[::1] mark
+    cdef bint keeps_repeated  # the candidate may have one group twice
+    cdef int[::1] by_place  # the change at a place, plus 1
+    cdef int[::1] mark  # by operator
     cdef int stamp
     cdef int[::1] unit
-    cdef int[::1] missing
+    cdef int[::1] missing  # by place
     cdef int[::1] heap
     cdef int[::1] order
-    cdef int[::1] waiting
+    cdef int[::1] waiting  # by tensor, the first of a list
     cdef int[::1] following
     cdef int[::1] waiter
 

@@ -20,34 +20,6 @@ class Moves:
     ``cover`` says how many groups an operator is in, ``where`` the last of them.
     """
 
-    sequences: Sequences
-    random: Random
-    limit: cython.double
-    is_pending: cython.bint
-    steps: cython.longlong
-    accepted: cython.longlong
-    best: cython.double
-    best_groups: cython.int[::1]
-    best_length: cython.longlong
-    cover: cython.int[::1]
-    where: cython.int[::1]
-    twice: cython.longlong
-    items: cython.int[::1]
-    first: cython.longlong[::1]
-    changed: cython.longlong[::1]
-    changes: cython.longlong
-    keeps_repeated: cython.bint  # the candidate may have one group twice
-    by_place: cython.int[::1]  # the change at a place, plus 1
-    mark: cython.int[::1]  # by operator
-    stamp: cython.int
-    unit: cython.int[::1]
-    missing: cython.int[::1]  # by place
-    heap: cython.int[::1]
-    order: cython.int[::1]
-    waiting: cython.int[::1]  # by tensor, the first of a list
-    following: cython.int[::1]
-    waiter: cython.int[::1]
-
     def __init__(self, sequences: Sequences, seed: cython.ulonglong) -> None:
         graph = sequences.groups.graph
         room = sequences.room

@@ -14,12 +14,6 @@ EMPTY = cython.declare(cython.int, -1)
 class Sets:
     """Sets of numbers; number 0 is the empty set. ``items[begin[n]:begin[n + 1]]``, ascending, is set ``n``."""
 
-    items: cython.int[::1]
-    begin: cython.longlong[::1]
-    hashes: cython.ulonglong[::1]
-    slots: cython.int[::1]
-    count: cython.longlong
-
     def __init__(self) -> None:
         self.items = np.zeros(256, np.int32)
         self.begin = np.zeros(64, np.int64)
@@ -124,22 +118,6 @@ class Graph:
     ``least`` is a lower bound on the time that an operator takes, whatever group it is in.
     """
 
-    operators: cython.longlong
-    tensors: cython.longlong
-    first_input: cython.const_int[::1]
-    inputs: cython.const_int[::1]
-    output: cython.const_int[::1]
-    producer: cython.const_int[::1]
-    first_consumer: cython.const_int[::1]
-    consumers: cython.const_int[::1]
-    shape: cython.const_int[::1]
-    pointwise: cython.const_uchar[::1]
-    size: cython.const_double[::1]
-    least: cython.const_double[::1]
-    capacity: cython.double
-    bandwidth: cython.double
-    most_inputs: cython.longlong
-
     def __init__(
         self,
         first_input: cython.const_int[::1],
@@ -173,22 +151,6 @@ class Groups:
     operator produces t, 2 t else; from ``first_made[g]`` to ``first_taken[g + 1]`` those it makes and some operator
     consumes, as 2 t + 1 where one inside does. ``shape[g]`` is that of all its sinks, -1 if they differ.
     """
-
-    graph: Graph
-    members: Sets
-    known: cython.longlong
-    facts: cython.int[::1]
-    first_taken: cython.longlong[::1]
-    first_made: cython.longlong[::1]
-    compute: cython.double[::1]
-    taken_size: cython.double[::1]
-    stored_size: cython.double[::1]
-    shape: cython.int[::1]
-    buffer: cython.int[::1]
-    queue: cython.int[::1]
-    mark: cython.int[::1]
-    mark_tensor: cython.int[::1]
-    stamp: cython.int
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
