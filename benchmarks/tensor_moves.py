@@ -25,7 +25,7 @@ from shorthaul.tensor.cost_model.cost import Costs
 from shorthaul.tensor.cost_model.profile import profile_of
 from shorthaul.tensor.model import CONTEST, RULES, Problem
 from shorthaul.tensor.search import move_kernels
-from shorthaul.tensor.search.fusion import fused
+from shorthaul.tensor.search.annealing import fused
 from shorthaul.tensor.search.schedules import Schedules
 from shorthaul.tensor.workloads.cases import GraphBuilder
 

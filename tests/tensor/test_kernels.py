@@ -36,8 +36,8 @@ def beside(kernels: ModuleType, name: str) -> ModuleType:
 def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
     profile, machine = some_profile(rng)
     made = beside(kernels, "cost_kernels").Costs(*kernel_arguments(profile, machine))
-    price_kernels = beside(kernels, "price_kernels")
-    return [price_kernels.floor(made, *map(int, rng.integers(1, 13, 3))) for _ in samples(40)]
+    order_kernels = beside(kernels, "order_kernels")
+    return [order_kernels.floor(made, *map(int, rng.integers(1, 13, 3))) for _ in samples(40)]
 
 
 def orders(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -186,7 +186,6 @@ def completions(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.tensor.cost_model.cost_kernels", costs),
-    ("shorthaul.tensor.cost_model.price_kernels", costs),
     ("shorthaul.tensor.cost_model.order_kernels", orders),
     ("shorthaul.tensor.cost_model.chance_kernels", chances),
     ("shorthaul.tensor.cost_model.granularity_kernels", granularity),
@@ -197,7 +196,6 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.tensor.search.sequence_kernels", moves),
     ("shorthaul.tensor.search.change_kernels", moves),
     ("shorthaul.tensor.search.path_kernels", moves),
-    ("shorthaul.tensor.search.recomputation_kernels", moves),
     ("shorthaul.tensor.search.move_kernels", moves),
 ]
 

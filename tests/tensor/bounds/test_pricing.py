@@ -25,7 +25,7 @@ from shorthaul.tensor.bounds.pricing import Column
 from shorthaul.tensor.check import certificate
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import replay
-from shorthaul.tensor.cost_model import cost_kernels, exhaustion_kernels, order_kernels, price_kernels
+from shorthaul.tensor.cost_model import cost_kernels, exhaustion_kernels, order_kernels
 from shorthaul.tensor.cost_model.cost import kernel_arguments
 from shorthaul.tensor.cost_model.exhaustion import Floor
 from shorthaul.tensor.cost_model.granularity import Granularities
@@ -289,7 +289,7 @@ def test_no_shorter_step_takes_less_than_one_that_cuts_all_reductions_evenly():
             assert exhaustion_kernels.exhaust(work, np.array([[w, h]]), np.array([-1.0]), 1) == 1
             assert work.done == 1, "the longest step that cuts all evenly, and none below it"
             least = work.floor
-            floors = [price_kernels.floor(costs, w, h, k) for k in range(1, even)]
+            floors = [order_kernels.floor(costs, w, h, k) for k in range(1, even)]
             assert min(floors) >= least * (1 - 1e-12)
             tight += min(floors) < 1.02 * least
     assert tight > 20

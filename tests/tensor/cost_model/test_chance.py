@@ -11,9 +11,9 @@ from tests.tensor.random_plans import random_plan, random_problem
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.check.slices import column
 from shorthaul.tensor.check.tile_floor import least_in_any_order
-from shorthaul.tensor.cost_model import chance_kernels, cost_kernels, order_kernels, price_kernels
+from shorthaul.tensor.cost_model import chance_kernels, cost_kernels, order_kernels
 from shorthaul.tensor.cost_model.cost import Costs, kernel_arguments
-from shorthaul.tensor.cost_model.entering import least_of_orders
+from shorthaul.tensor.cost_model.exhaustion import least_of_orders
 from shorthaul.tensor.cost_model.profile import profile_of
 from shorthaul.tensor.model import CONTEST
 from shorthaul.tensor.plan import Granularity
@@ -69,7 +69,7 @@ def floors(seed, tries):
             if rows * columns > MOST_TILES:
                 continue
             judged = least_in_any_order(problem.machine, item, w, h, k, np.inf)
-            quick = chance_kernels.floor(orders, w, h, k) if profile.is_mixed else price_kernels.floor(kernel, w, h, k)
+            quick = chance_kernels.floor(orders, w, h, k) if profile.is_mixed else order_kernels.floor(kernel, w, h, k)
             costs.at(Granularity(w, h, k))
             followed = costs.follow(rng.permutation(rows * columns))
             if costs.peak > problem.machine.capacity:

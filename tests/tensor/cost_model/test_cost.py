@@ -12,10 +12,9 @@ from tests.tensor.random_plans import random_plan, random_problem
 from shorthaul.tensor.check.column_floor import Steps
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.check.slices import column
-from shorthaul.tensor.cost_model import price_kernels
-from shorthaul.tensor.cost_model.cost import Costs
+from shorthaul.tensor.cost_model import order_kernels
+from shorthaul.tensor.cost_model.cost import ALL, Costs
 from shorthaul.tensor.cost_model.profile import profile_of
-from shorthaul.tensor.cost_model.traversal import ALL
 from shorthaul.tensor.model import CONTEST, SPEC
 
 
@@ -37,7 +36,7 @@ def compare(seed, rules, operators):
         assert latency == pytest.approx(seen.latency, rel=1e-9)
         assert costs.peak == seen.peak
         if not profile.is_mixed:
-            assert price_kernels.floor(costs.kernel, size.w, size.h, size.k) <= latency * (1 + 1e-12)
+            assert order_kernels.floor(costs.kernel, size.w, size.h, size.k) <= latency * (1 + 1e-12)
         elif rules is CONTEST and all(problem.producer[t] in subgraph.operators for t in seen.retained):
             group = column(problem, frozenset(subgraph.operators), list(seen.outputs), seen.resident, seen.retained)
             checked = Steps(problem, group, *(np.array([length]) for length in (size.w, size.h, size.k)))

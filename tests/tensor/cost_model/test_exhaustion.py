@@ -16,10 +16,9 @@ from tests.tensor.shapes import shaped_group, shaped_problem
 
 from shorthaul.tensor.check.column_floor import cheaper
 from shorthaul.tensor.check.slices import column
-from shorthaul.tensor.cost_model.cost import Costs
+from shorthaul.tensor.cost_model.cost import ALL, Costs
 from shorthaul.tensor.cost_model.exhaustion import Floor
 from shorthaul.tensor.cost_model.profile import profile_of
-from shorthaul.tensor.cost_model.traversal import ALL
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, Machine
 from shorthaul.tensor.plan import Granularity
 from shorthaul.tensor.workloads.cases import GraphBuilder

@@ -12,7 +12,7 @@ from tests.tensor.search.test_windows import begun
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, RULES
-from shorthaul.tensor.search import stretch_annealing
+from shorthaul.tensor.search import stretches as stretching
 from shorthaul.tensor.search.schedules import Schedules
 from shorthaul.tensor.search.stretches import stretches
 
@@ -84,10 +84,10 @@ def test_a_stretch_stores_what_comes_later_needs():
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_annealed_stretches(workers, monkeypatch):
-    monkeypatch.setattr(stretch_annealing, "STRETCH_OPERATORS", 8)
+    monkeypatch.setattr(stretching, "STRETCH_OPERATORS", 8)
     problem = random_problem(np.random.default_rng(5), operators=30)
     schedules, alone = begun(problem)
-    found = stretch_annealing.anneal_stretches(schedules, alone, Search(effort=0.4, workers=workers), 0.0)
+    found = stretching.anneal_stretches(schedules, alone, Search(effort=0.4, workers=workers), 0.0)
     seen = replay(problem, schedules.plan(found.sequence), CONTEST)
     assert not seen.violations
     assert seen.cost["latency"] == pytest.approx(found.latency)

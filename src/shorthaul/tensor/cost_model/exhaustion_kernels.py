@@ -34,8 +34,7 @@ from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import (
     peak_of,
     settle,
 )
-from cython.cimports.shorthaul.tensor.cost_model.order_kernels import Orders
-from cython.cimports.shorthaul.tensor.cost_model.price_kernels import any_order
+from cython.cimports.shorthaul.tensor.cost_model.order_kernels import Orders, any_order
 
 INF = cython.declare(cython.double, float("inf"))
 #: A box of tiles takes as long as so many granularities.

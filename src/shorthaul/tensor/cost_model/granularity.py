@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.tensor.cost_model import granularity_kernels
-from shorthaul.tensor.cost_model.cost import Costs
+from shorthaul.tensor.cost_model.cost import ALL, PLAIN, Costs, Traversal
 from shorthaul.tensor.cost_model.profile import Profile
-from shorthaul.tensor.cost_model.traversal import ALL, PLAIN, Traversal
 from shorthaul.tensor.model import Machine, Rules
 from shorthaul.tensor.plan import Granularity
 

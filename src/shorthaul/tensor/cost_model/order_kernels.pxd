@@ -23,3 +23,4 @@ cdef void forget(Orders orders) noexcept nogil
 cdef double enter(Orders orders, long long old_i, long long old_j, long long i, long long j) noexcept nogil
 cdef double step_time(Orders orders, long long i, long long j, long long step) noexcept nogil
 cdef double later_steps(Orders orders, long long i, long long j) noexcept nogil
+cdef double any_order(Costs costs) noexcept nogil

@@ -39,8 +39,6 @@ cdef void put_group(Moves moves, long long place, long long units) noexcept nogi
 cdef bint fuse_all(Moves moves, long long source, long long consumer, long long tensor) noexcept nogil
 cdef bint shift(Moves moves, long long source, long long consumer, long long tensor) noexcept nogil
 cdef bint split(Moves moves, long long place) noexcept nogil
-cdef bint takes(Moves moves, long long place, long long tensor) noexcept nogil
-cdef void put(Moves moves, int operator) noexcept nogil
-cdef void put_unit(Moves moves, long long units) noexcept nogil
-cdef long long with_above(Moves moves, long long place, int operator) noexcept nogil
-cdef long long pointwise_unit(Moves moves, long long place, int operator) noexcept nogil
+cdef bint duplicate(Moves moves, long long source, long long consumer, long long tensor) noexcept nogil
+cdef bint repeat(Moves moves, long long consumer, long long source, long long tensor) noexcept nogil
+cdef bint gather(Moves moves) noexcept nogil

@@ -22,10 +22,9 @@ from shorthaul.tensor.cost_model.granularity import Execution, Granularities
 from shorthaul.tensor.cost_model.profile import Profile, profile_of
 from shorthaul.tensor.model import CONTEST, Operator, Problem, Rules
 from shorthaul.tensor.plan import Plan
-from shorthaul.tensor.search.annealing import anneal
-from shorthaul.tensor.search.fusion import fused
+from shorthaul.tensor.search.annealing import anneal, fused
 from shorthaul.tensor.search.schedules import Schedules, Sequence, Solution
-from shorthaul.tensor.search.stretch_annealing import HOTTEST, anneal_round, anneal_stretches
+from shorthaul.tensor.search.stretches import HOTTEST, anneal_round, anneal_stretches
 from shorthaul.tensor.search.windows import solve_windows
 
 #: Of the rounds of an annealing, which begin with one operator per group and with the best so far in turn: the share of

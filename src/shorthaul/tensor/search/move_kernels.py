@@ -7,18 +7,20 @@ from cython.cimports.libc.math import log
 from cython.cimports.shorthaul.tensor.search.change_kernels import (
     Moves,
     base_of,
+    duplicate,
     fuse_all,
+    gather,
     length_of,
     open_change,
     place_before,
     put_group,
+    repeat,
     shift,
     some_needed,
     split,
 )
 from cython.cimports.shorthaul.tensor.search.group_kernels import made, part
 from cython.cimports.shorthaul.tensor.search.path_kernels import accept, evaluate, link, trace
-from cython.cimports.shorthaul.tensor.search.recomputation_kernels import duplicate, gather, repeat
 
 #: What came of a candidate, as in the kernels of sequences.
 DONE = cython.declare(cython.int, 0)
