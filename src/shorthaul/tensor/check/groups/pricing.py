@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from shorthaul.tensor.check.boxes import HELD, ROWS, TRAFFIC, Boxes, weighed
 from shorthaul.tensor.check.column_floor import TooManyError
-from shorthaul.tensor.check.groups.deciding import takers_first
 from shorthaul.tensor.check.groups.history import NO_TURNS, Histories, History, Turns
 from shorthaul.tensor.check.groups.naming import Words, named
 from shorthaul.tensor.check.groups.parts import ALL, NO_PARTS, Demand, Parts, Share, Takings
@@ -136,7 +135,7 @@ class Groups:
         self, problem: Problem, rules: Rules, prices: Prices, most: int, order: tuple[int, ...] | None = None
     ) -> None:
         self.problem, self.rules, self.prices, self.most = problem, rules, prices, most
-        self.order = takers_first(problem) if order is None else list(order)
+        self.order = [*reversed(problem.topological_order)] if order is None else list(order)
         place = {operator: number for number, operator in enumerate(self.order)}
         self.last_taker = [max((place[user] for user in users), default=-1) for users in problem.consumers]
         self.boxes = Boxes(problem, rules)
