@@ -40,7 +40,7 @@ _AXES: Final = {"full": WHOLE, "tile": TILE, "step": STEP}
 class Certificate:
     """Prices of what every plan must do: cover operators, link takers to makers, hand over what is found resident.
 
-    ``order``, takers before makers, is one in which groups have few states; where there is none, it is that of the problem, backwards.
+    ``order``, takers before makers, is one in which groups have few states; without one it is the problem's, backwards.
     """
 
     value: float
