@@ -14,7 +14,7 @@ from shorthaul.spatial.algorithms.euler_tour import links
 from shorthaul.spatial.algorithms.layout_creation import create_layout
 from shorthaul.spatial.check.machine_replay import MachineReplay
 from shorthaul.spatial.check.replay import Replay
-from shorthaul.spatial.computer.fabric_network import FabricNetwork
+from shorthaul.spatial.computer.fabric_network import FabricNetwork, taking_part
 from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.computer.memory import WORD_BYTES
 from shorthaul.spatial.computer.network import Network
@@ -51,12 +51,12 @@ def creation(
         network = Network(x, y, where, count_links=is_replayed, listener=replay, search=search)
         machine = Machine.over(network, tree.n, message_words=MESSAGE_WORDS)
     else:
-        cell, inverse, count = np.unique(place, return_inverse=True, return_counts=True)
+        assert isinstance(place, np.ndarray)
+        cell, processor, most = taking_part(where, place)
         replay = MachineReplay(where, cell) if is_replayed else None
-        most, words = int(count.max()), where.memory_bytes // WORD_BYTES
+        words = where.memory_bytes // WORD_BYTES
         network = FabricNetwork(where, cell, most, count_links=is_replayed, listener=replay, search=search)
         machine = Machine.over(network, len(cell), words=words, message_words=min(words, MESSAGE_WORDS))
-        processor = inverse.astype(np.int32)
     linked = links(tree.parent, *children(tree.parent, np.empty(0, np.int32)))
     created = create_layout(machine, linked, processor=processor, seed=search.seed)
     if not (machine.collect(created) == position).all():

@@ -130,6 +130,9 @@ def first_overflow(tree: Tree, values: Values, operator: str, direction: str) ->
     """
     if operator not in {"sum", "product"}:
         return -1
+    most = max(abs(float(end(initial=0))) for end in (values.max, values.min))
+    if operator == "sum" and tree.n * most < (2.0**62 if values.dtype.kind in "iu" else 2.0**1000):
+        return -1
     if values.dtype.kind == "f":
         size = np.abs(np.where(np.isfinite(values), values, 0.0))
         size = size if operator == "sum" else np.maximum(size, 1.0)

@@ -15,6 +15,13 @@ Index = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.intp]
 
 
+def taking_part(fabric: Fabric, place: Index) -> tuple[Index, Index, int]:
+    """Return the processors that hold vertices, which of these every vertex is on, and the most vertices of one."""
+    count = np.bincount(place, minlength=fabric.cells)
+    number = np.cumsum(count > 0, dtype=np.int32) - np.int32(1)
+    return np.flatnonzero(count).astype(np.int32), number[place], int(count.max())
+
+
 class FabricNetwork(Network):
     """Processors of a machine, each with several vertices, and its links; a link takes as many cycles as it has hops.
 

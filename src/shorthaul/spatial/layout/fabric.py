@@ -12,6 +12,7 @@ import numpy.typing as npt
 from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
+from shorthaul.graphs.component_kernels import join
 from shorthaul.graphs.tree_kernels import sorted_by
 from shorthaul.spatial import tuning
 from shorthaul.spatial.deadline import expect_time
@@ -133,14 +134,11 @@ class Routes:
 
 def usable(fabric: Fabric) -> npt.NDArray[np.bool_]:
     """Return which living processors can reach one another: the largest part of the machine, shape (cells,)."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     numbers = np.arange(fabric.cells).reshape(fabric.layers, fabric.height, fabric.width)
-    ends = [(numbers.ravel(), np.roll(numbers, -1, axis).ravel(), fabric.links[2 * axis] > 0) for axis in range(3)]
-    rows, columns = (np.concatenate([end[side][end[2]] for end in ends]) for side in (0, 1))
-    graph = coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(fabric.cells, fabric.cells))
-    _, part = connected_components(graph, directed=False)
+    joined = [np.flatnonzero(fabric.links[2 * axis]) for axis in range(3)]
+    targets = [np.roll(numbers, -1, axis).ravel()[along] for axis, along in enumerate(joined)]
+    part = np.empty(fabric.cells, np.int64)
+    join(np.concatenate(joined), np.concatenate(targets), part)
     largest = int(np.bincount(part[fabric.living]).argmax())
     return np.asarray(fabric.living & (part == largest))
 

@@ -30,7 +30,7 @@ from shorthaul.spatial.algorithms.rake_compress import coins, contract, expand_d
 from shorthaul.spatial.algorithms.stored import TreeNodes, neutral, stored_nodes, to_vertices
 from shorthaul.spatial.check.machine_replay import MachineReplay
 from shorthaul.spatial.check.replay import Replay, check_treefix, first_overflow
-from shorthaul.spatial.computer.fabric_network import FabricNetwork
+from shorthaul.spatial.computer.fabric_network import FabricNetwork, taking_part
 from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.computer.memory import WORD_BYTES
 from shorthaul.spatial.computer.network import Network
@@ -80,9 +80,8 @@ def machine_for(
         network = Network(stored.x, stored.y, stored.grid, count_links=links, listener=replay, search=search)
         return Machine.over(network, stored.n, words=options.words, message_words=message_words), replay
     fabric = stored.fabric
-    cell, count = np.unique(stored.place, return_counts=True)
+    cell, _, most = taking_part(fabric, stored.place)
     replay = MachineReplay(fabric, cell, links=links) if is_replayed else None
-    most = int(count.max())
     crowded = FabricNetwork(fabric, cell, most, count_links=links, listener=replay, search=search)
     words = fabric.memory_bytes // WORD_BYTES
     return Machine.over(crowded, len(cell), words=words, message_words=message_words), replay
@@ -90,7 +89,9 @@ def machine_for(
 
 def nodes_for(machine: Machine, stored: StoredTree, virtual: VirtualTree, method: str) -> TreeNodes:
     """Return the nodes of the virtual tree on the machine for a stored tree, with what the method has to know."""
-    processor = None if stored.place is None else np.unique(stored.place, return_inverse=True)[1].astype(np.int32)
+    processor = None
+    if stored.fabric is not None and stored.place is not None:
+        processor = taking_part(stored.fabric, stored.place)[1]
     return stored_nodes(machine, virtual, processor=processor, paths=method == "heavy-path")
 
 
@@ -312,7 +313,7 @@ def treefix_bound(stored: StoredTree, direction: str) -> Bound:
     way = "send" if direction == "up" else "receive"
     if stored.place is not None:
         of = stored.place[np.flatnonzero(root)[np.cumsum(root) - 1]]
-        apart = len(np.unique(stored.place[stored.place != of]))
+        apart = int(np.count_nonzero(np.bincount(stored.place[stored.place != of])))
         proof = f"{apart} processors hold vertices of roots on others; each has to {way} a message of at least 1 hop."
         return Bound("energy_hops", apart, "messages", proof)
     of = np.flatnonzero(root)[np.cumsum(root) - 1]  # a tree is a range that begins with its root
