@@ -11,7 +11,7 @@ from shorthaul.core.search import ONE_PER_MACHINE, RESTARTS
 ORDERS = ("auto", "centred", "light-first", "heavy-first", "dfs", "bfs", "random")
 CURVES = ("auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major")
 OPERATORS = ("sum", "max", "min", "product", "xor", "or", "and", "affine")
-METHODS = ("auto", "rake-compress", "convergecast", "heavy-path")
+METHODS = ("auto", "convergecast", "rake-compress", "heavy-path")
 OBJECTIVES = ("energy", "distance", "link-load")
 COINS = ("local-maximum", "random-mate")
 WORDS = 96

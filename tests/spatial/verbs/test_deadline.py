@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 
@@ -143,3 +144,8 @@ def test_sums_that_have_no_room_by_every_method_are_made_by_the_one_of_least_mem
     found = treefix(parents)
     assert list(found.extra["cycles_by_method"]) == ["convergecast"]
     assert found.plan.arrays["value"].tolist() == [7, 3, 1, 1, 3, 2, 1]
+
+
+def test_the_quickest_method_comes_first_where_little_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "TRIALS", math.inf)
+    assert list(treefix([-1, 0, 1, 1], time_limit=60).extra["cycles_by_method"]) == ["convergecast"]

@@ -69,7 +69,7 @@ class LcaKeywords(MachineKeywords, TreeKeywords, TaskSearchKeywords, total=False
     """The keywords of ``lca``."""
 
     random: int | None
-    method: Literal["auto", "rake-compress", "convergecast", "heavy-path"]
+    method: Literal["auto", "convergecast", "rake-compress", "heavy-path"]
     barriers: bool
     search: Search | None
     options: LcaOptions | None
@@ -111,7 +111,7 @@ class TreefixKeywords(MachineKeywords, TreeKeywords, TaskSearchKeywords, total=F
 
     op: Literal["sum", "max", "min", "product", "xor", "or", "and", "affine"]
     direction: Literal["up", "down"]
-    method: Literal["auto", "rake-compress", "convergecast", "heavy-path"]
+    method: Literal["auto", "convergecast", "rake-compress", "heavy-path"]
     coins: Literal["local-maximum", "random-mate"]
     lengths: bool
     csl: str | PathLike[str] | None
