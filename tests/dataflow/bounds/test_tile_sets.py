@@ -165,3 +165,17 @@ def test_check_verifies_what_bound_has_written(tmp_path) -> None:
             verify_tile_prices(
                 random_graph(12), platform24(), {**result["front_bound"]["proofs"][0], **changes}, "proof"
             )
+
+
+@pytest.mark.parametrize("core_cost", [24.0, 4.5, 1.0])
+def test_prices_to_start_from_nearly_reach_the_prices_of_each(core_cost: float) -> None:
+    """They cannot reach further than prices per core type do, and no column is below nothing at them."""
+    application, platform = random_graph(40, 0.3, 2, 2000, 3), platform24()
+    low = dict(bounds_on_all(application, platform, "mrb-explore").period_at_cost)[core_cost]
+    contents = TileSets(application, platform)
+    room = contents.room(core_cost)
+    prices = contents.first_prices(room, low)
+    for of_memory in (False, True):
+        answer = contents.cheapest(of_memory, low, room, prices, Search(effort=10.0))
+        assert answer is not None
+        assert 0.9 * low < contents.reached(answer[0], prices, room) <= low

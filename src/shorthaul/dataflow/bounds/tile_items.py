@@ -28,6 +28,9 @@ _UNITS: Final = 2**14
 _COST_UNITS: Final = 1000
 #: Sums of ticks, and of work, up to which products with prices are no trouble.
 _MOST_SUM: Final = 2**43
+#: A period of the scale in parts; prices of a tick, and of work, are finer by so many bits.
+PARTS: Final = 2.0**34
+FINER: Final = 20
 #: Ways to treat a buffer with one or both of its actors in the tile: elsewhere, in the tile, in the memory of a core.
 AWAY, INSIDE, LOCAL = range(3)
 
@@ -61,6 +64,35 @@ class Ways:
     network: IntArray
     work: IntArray
     bytes: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What there is at a core cost: tiles, units in cores, in all, and in the largest tile, and work per tick."""
+
+    tiles: int
+    core_bytes: int
+    bytes: int
+    tile_bytes: int
+    work: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What an actor earns; what a buffer in a tile, a unit in a core and in all, ticks and work cost.
+
+    In parts; those of ticks (of the network, of all crossbars) and of work are finer. ``tile`` is what one tile more
+    would save.
+    """
+
+    actor: IntArray
+    buffer: IntArray
+    core_byte: int
+    byte: int
+    network: int
+    crossbar: int
+    work: int
+    tile: int
 
 
 class Items:
@@ -167,6 +199,40 @@ class Items:
             ways.work[i, 1, :LOCAL] = self.rate * buffer.far, self.rate * buffer.near
             ways.bytes[i, 1, INSIDE:] = buffer.size // 2
         return ways
+
+    def first_prices(self, room: Room, scale: float) -> Prices:
+        """Return the best prices where every item goes its cheapest way alone, half for each of its actors."""
+        from ortools.linear_solver import pywraplp  # SciPy's take several times as long to import
+
+        ways = self.ways
+        ticks, held = np.array([1.0, room.tiles, room.work]) * scale, np.array([room.core_bytes, room.bytes])
+        in_core = ways.bytes * (np.arange(3) == LOCAL)
+        asked = np.stack([ways.network, ways.crossbar, ways.work, in_core, ways.bytes])[:, :, 1].astype(float)
+        asked /= np.maximum([*ticks, *held], 1)[:, None, None]
+        own = np.stack([0 * self.own, self.own, self.work]) / ticks[:, None]
+        solver = pywraplp.Solver.CreateSolver("GLOP")
+        infinity = solver.infinity()
+        longest = solver.NumVar(0.0, infinity, "")
+        solver.Minimize(longest)
+        rows = [solver.Constraint(-infinity, most) for most in (*-own.sum(axis=1), *np.minimum(held, 1.0))]
+        for row in rows[:3]:
+            row.SetCoefficient(longest, -1.0)
+        for item in range(len(self.ends)):
+            once = solver.Constraint(1.0, 1.0)
+            for way in np.flatnonzero(ways.crossbar[item, 1] >= 0).tolist():
+                variable = solver.NumVar(0.0, infinity, "")
+                once.SetCoefficient(variable, 1.0)
+                for row, amount in zip(rows, asked[:, item, way].tolist(), strict=True):
+                    row.SetCoefficient(variable, amount)
+        is_solved = solver.Solve() == solver.OPTIMAL
+        dual = PARTS * np.array([max(0.0, -row.dual_value()) if is_solved else 0.0 for row in rows])
+        least = np.where(ways.crossbar[:, 1] >= 0, np.tensordot(dual, asked, 1), np.inf).min(axis=1)
+        actor = dual[:3] @ own
+        np.add.at(actor, np.array(self.ends), least[:, None] / 2)
+        core_byte, byte = np.rint(dual[3:] / np.maximum(held, 1)).astype(int).tolist()
+        network, crossbar, work = np.rint(dual[:3] / ticks * 2.0**FINER).astype(int).tolist()
+        buffer = np.zeros(len(self.buffers), np.int64)
+        return Prices(actor.astype(np.int64), buffer, core_byte, byte, network, crossbar, work, 0)
 
 
 def _ticks(item: Buffer | Tie) -> int:

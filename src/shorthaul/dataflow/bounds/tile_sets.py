@@ -21,16 +21,13 @@ import numpy.typing as npt
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.period_at_cost import supply_at
-from shorthaul.dataflow.bounds.tile_items import INSIDE, LOCAL, Items
+from shorthaul.dataflow.bounds.tile_items import FINER, INSIDE, LOCAL, PARTS, Items, Prices, Room
 from shorthaul.dataflow.bounds.tile_sets_kernels import cheapest, fill, force, prepare
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.plan import TilePrices
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
-#: A period of the scale in parts; prices of a tick, and of work, are finer by so many bits.
-_PARTS: Final = 2.0**34
-_FINER: Final = 20
 #: More than one item needs to cost.
 _DEAR: Final = 2**48
 #: By how much there is more than floating-point numbers say; the check of a proof takes half as much.
@@ -39,35 +36,6 @@ _MARGIN: Final = Fraction(2, 10**9)
 _FAR: Final = 1e6
 #: By how much less than what prices reach, to rounding, is looked at next.
 _ROUNDING: Final = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What there is at a core cost: tiles, units in cores, in all, and in the largest tile, and work per tick."""
-
-    tiles: int
-    core_bytes: int
-    bytes: int
-    tile_bytes: int
-    work: float
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What an actor earns; what a buffer in a tile, a unit in a core and in all, ticks and work cost.
-
-    In parts; those of ticks (of the network, of all crossbars) and of work are finer. ``tile`` is what one tile more
-    would save.
-    """
-
-    actor: IntArray
-    buffer: IntArray
-    core_byte: int
-    byte: int
-    network: int
-    crossbar: int
-    work: int
-    tile: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +105,7 @@ class Program:
             (self.dearer, 1.0, buffer, self.buffer_ticks),
             (self.cheaper, -1.0, buffer, self.buffer_ticks),
         ):
-            bound = centre / _PARTS + sign * width * step
+            bound = centre / PARTS + sign * width * step
             if variables is self.cheaper:
                 bound = np.maximum(bound, 0.0)
             for variable, cost in zip(variables, (sign * bound).tolist(), strict=True):
@@ -188,11 +156,11 @@ class Program:
         """Return the prices of the rows."""
 
         def paid(row: Any, per: float = 1.0) -> int:
-            return max(0, round(-float(row.dual_value()) * _PARTS / per))
+            return max(0, round(-float(row.dual_value()) * PARTS / per))
 
-        fine, room = 2.0**-_FINER * self.scale, self.room
+        fine, room = 2.0**-FINER * self.scale, self.room
         return Prices(
-            np.rint(np.array([row.dual_value() for row in self.cover]) * _PARTS).astype(np.int64),
+            np.rint(np.array([row.dual_value() for row in self.cover]) * PARTS).astype(np.int64),
             np.array([paid(row) for row in self.once], np.int64),
             paid(self.core_bytes, max(1, room.core_bytes)),
             paid(self.bytes, max(1, room.bytes)),
@@ -208,8 +176,9 @@ class _Look:
     """How a search for prices stands: the period in question, the least one given up, and how far prices may go."""
 
     period: int
+    first_width: float
+    width: float
     failed: float = math.inf
-    width: float = tuning.TILE_SET_WIDTH
     top: float = -math.inf
     nulls: int = 0
     looks: int = 0
@@ -218,7 +187,7 @@ class _Look:
     def note(self, reached: float, promised: float) -> bool:
         """Return whether prices reach further than any before, and let the next ones go further, or less far."""
         if reached > self.top:
-            self.width *= 1.5 if 2 * (reached - self.top) > promised - self.top else 1.0
+            self.width *= 1.5 if -math.inf < 2 * (reached - self.top) > promised - self.top else 1.0
             self.top, self.nulls = reached, 0
             return True
         self.nulls += 1
@@ -239,7 +208,7 @@ class _Look:
     def fall_back(self, proven: int) -> None:
         """Ask for a period between the longest one proven and the one given up."""
         self.failed, self.period = self.period, (proven + self.period) // 2
-        self.width, self.top, self.nulls = tuning.TILE_SET_WIDTH, -math.inf, 0
+        self.width, self.top, self.nulls = self.first_width, -math.inf, 0
 
 
 class TileSets(Items):
@@ -251,6 +220,7 @@ class TileSets(Items):
         self.columns: dict[bool, list[Column]] = {False: [], True: []}
         self.best: dict[bool, Prices | None] = {False: None, True: None}
         self.tops: dict[bool, float] = {}
+        self.values = dict.fromkeys((False, True), 0)
         if self.applies:
             self.tables, self.listed = self.order.tables(self.ends, self.units)
 
@@ -289,25 +259,30 @@ class TileSets(Items):
     ) -> TilePrices | None:  # fmt: skip
         """Return the proof of the highest bound that prices reach from ``low`` on: each look at prices may raise it."""
         room, proof, proven = self.room(core_cost), None, low
-        at = _Look(low)
+        width = tuning.TILE_SET_WIDTH / len(self.actors)
+        at = _Look(low, width, width)
         program = self._program(of_memory, room, at.period)
+        self.best[of_memory] = self._start(of_memory, room, low)
         while proven * (1 + tuning.CORE_SET_PRECISION) + 1 < min(known, at.failed):
             search.spend(program.entries / tuning.PROGRAM_ENTRIES + 1 / tuning.LOOKS_AT_TILES)
             if search.expired():
                 break
-            if not self._solve(program, of_memory, at):  # numerical trouble, which another start may avoid
+            proposed = self._proposed(program, of_memory, at)
+            if proposed is None:  # numerical trouble, which another start may avoid
                 program = self._program(of_memory, room, at.period)
-                if not self._solve(program, of_memory, at):
+                proposed = self._proposed(program, of_memory, at)
+                if proposed is None:
                     break
-            promised, prices = program.promised, program.prices()
+            promised, prices = proposed
             answer = self.cheapest(of_memory, at.period, room, prices, search)
             if answer is None:
                 break
             value, columns = answer
             reached = self.reached(value, prices, room)
-            is_better = at.note(reached, promised) or self.best[of_memory] is None
+            is_better = at.note(reached, promised)
             if is_better:
-                self.best[of_memory], self.tops[of_memory] = prices, max(reached, proven)
+                self.best[of_memory], self.values[of_memory] = prices, value
+                self.tops[of_memory] = max(reached, proven)
             if self.excess(value, prices, room, at.period) > 0:
                 if of_memory and reached < known:  # the same columns, whatever the period
                     longer = int(reached * (1 - _ROUNDING))
@@ -332,25 +307,26 @@ class TileSets(Items):
                 program = self._program(of_memory, room, at.period)
         return proof
 
+    def _start(self, of_memory: bool, room: Room, low: int) -> Prices:
+        """Return the best prices so far, or those that count all items alone where these reach further."""
+        first, best = self.first_prices(room, low), self.best[of_memory]
+        if best is None or self.reached(self.values[of_memory], best, room) < self.reached(0, first, room):
+            return first
+        return best
+
+    def _proposed(self, program: Program, of_memory: bool, at: _Look) -> tuple[float, Prices] | None:
+        """Return what the next prices promise, and these: of a first look those to start from."""
+        best = self.best[of_memory]
+        if at.looks == 0 and best is not None:
+            return math.inf, best
+        return (program.promised, program.prices()) if self._solve(program, of_memory, at) else None
+
     def _solve(self, program: Program, of_memory: bool, at: _Look, most: float = 0.0) -> bool:
         """Return whether prices close to the best ones so far, or any with ``most`` infinite, were found."""
-        centre, width = self.best[of_memory] or self._first_prices(), min(max(at.width, most), _FAR)
+        centre, width = self.best[of_memory], min(max(at.width, most), _FAR)
+        assert centre is not None
         program.keep_close(centre.actor.astype(float), centre.buffer.astype(float), width)
         return program.solve()
-
-    def _first_prices(self) -> Prices:
-        """Return prices of actors in proportion to what they ask of the network."""
-        share = self.incident + self.incident.mean() / 16 + 1
-        return Prices(
-            np.rint(share / share.sum() * _PARTS).astype(np.int64),
-            np.zeros(len(self.buffers), np.int64),
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-        )
 
     def _forget(self, of_memory: bool, prices: Prices) -> None:
         """Keep half of the columns, the cheapest ones."""
@@ -371,7 +347,7 @@ class TileSets(Items):
     def excess(self, value: int, prices: Prices, room: Room, period: int) -> int:
         """Return by how much the least that columns cost is above what there is, where none costs less than this."""
         ticks = (prices.network + prices.crossbar * room.tiles) * period
-        return self._least(value, prices, room) - ((ticks + prices.work * self._work(room, period)) >> _FINER)
+        return self._least(value, prices, room) - ((ticks + prices.work * self._work(room, period)) >> FINER)
 
     def _work(self, room: Room, period: int) -> int:
         return max(1, math.floor(room.work * period))
@@ -382,7 +358,7 @@ class TileSets(Items):
 
     def reached(self, value: int, prices: Prices, room: Room) -> float:
         """Return the period below which there is less than columns cost, to rounding."""
-        per_tick = (prices.network + prices.crossbar * room.tiles + prices.work * room.work) / 2**_FINER
+        per_tick = (prices.network + prices.crossbar * room.tiles + prices.work * room.work) / 2**FINER
         least = self._least(value, prices, room)
         return least / per_tick if per_tick > 0 else math.copysign(math.inf, least)
 
@@ -391,7 +367,7 @@ class TileSets(Items):
         cost = prices.network * column.network + prices.crossbar * column.crossbar + prices.work * column.work
         held = prices.core_byte * column.core_bytes + prices.byte * column.bytes
         paid = int(prices.buffer[[*column.buffers]].sum()) - int(prices.actor[[*column.actors]].sum())
-        return cost / 2**_FINER + held + paid
+        return cost / 2**FINER + held + paid
 
     def _parts(self, of_memory: bool, period: int, room: Room) -> tuple[IntArray, IntArray]:
         """Return the parts of a period, or of a tile's memory, that items and actors take, rounded down."""
@@ -477,7 +453,7 @@ class TileSets(Items):
 
 def _finer(*priced: tuple[int, IntArray]) -> IntArray:
     """Return what ticks and work at prices cost, each rounded down; no more than enough. There are none below 0."""
-    exact = sum(np.maximum(amount, 0).astype(object) * price >> _FINER for price, amount in priced)
+    exact = sum(np.maximum(amount, 0).astype(object) * price >> FINER for price, amount in priced)
     return np.asarray(np.minimum(exact, _DEAR), np.int64)
 
 
