@@ -202,8 +202,7 @@ class Order:
             return Ordered(None, None, {})
         here = None
         if sizes is not None:
-            share = tuning.SIZED_SHARE if self.evaluations is None else tuning.UPPER_SHARE
-            here = order_in_time(upper, flow, sizes, capacities, search.part(share))
+            here = order_in_time(upper, flow, sizes, capacities, search.part(tuning.SIZED_SHARE))
         loads = document = reference = None
         offers: tuple[Offer, ...] = ()
         with suppress(OutOfEffortError):
