@@ -58,6 +58,15 @@ class Found:
     bound: Bound
 
 
+def going_on(search: Search) -> Search:
+    """Return what goes on from a plan that was found with as much effort (``Search.again``): half as much.
+
+    >>> going_on(Search(effort=10)).left()
+    5.0
+    """
+    return search.part(1.0 if search.is_by_clock else 0.5)
+
+
 def is_met(cdag: Cdag, found: Found) -> bool:
     """True if the plan costs what its bound says: it is optimal."""
     return found.bound.is_met_by(found.plan.traffic(cdag.weights))

@@ -20,15 +20,11 @@ BOUND_EFFORT: Final = 1.5
 #: The share above ``MOST_FOR_EXACT`` nodes.
 LARGE_BOUND_SHARE: Final = 0.25
 
-#: The share of a game's effort for a plan of the usual game to begin with: a plan of the one is one of the other.
+#: The share of a game's effort for orders to begin with.
 USUAL_SHARE: Final = 0.7
 
-#: Where values are accumulated: the share of starts for a plan that computes each at once; what is left is for chains
-#: of sums. With 0.5 a pyramid, attention and an FFT are 4 to 7 % dearer, sparse graphs as good.
-AT_ONCE_SHARE: Final = 0.75
-#: In place: the share of what is left for each plan in a memory with and without room for one result more, before the
-#: better one is gone on with.
-RACE_SHARE_IN_PLACE: Final = 0.2
+#: In place: the share of a start for a plan in a memory with room for one result more, whose order is annealed then.
+QUICK_SHARE_IN_PLACE: Final = 0.2
 
 #: Events of a plan that computes every output anew, at most.
 MOST_RECOMPUTED: Final = 200_000

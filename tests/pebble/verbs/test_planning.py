@@ -21,7 +21,7 @@ from shorthaul.pebble import sram
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import build
 from shorthaul.pebble.orders import layer_by_layer
-from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.plan import Move, Plan
 from shorthaul.pebble.request import Request
 from shorthaul.pebble.run import execute
 from shorthaul.pebble.strategy import traffic
@@ -94,6 +94,28 @@ def test_recomputation_allowed_is_never_dearer(graph: str, method: str) -> None:
         )
         assert again.cost["traffic"] <= usual.cost["traffic"]
         assert again.bound.value <= again.cost["traffic"]
+
+
+@pytest.mark.parametrize(
+    ("graph", "more"), [("random:n=203,degree=3,window=49,most=8,seed=4", 0), ("attention:n=5,d=2,word=1", 9)]
+)
+def test_games_with_more_freedom_are_never_dearer(graph: str, more: int) -> None:
+    cdag = pebble.case(graph).workload
+    prices = {"load_price": 1, "store_price": 2}
+
+    def paid(plan: Plan, store: int) -> int:
+        return plan.weight_of(Move.LOAD, cdag.weights) + store * plan.weight_of(Move.STORE, cdag.weights)
+
+    usual, partial, in_place, both, priced, again = (
+        pebble.plan(cdag, budget=cdag.least_budget() + more, effort=0.3, **game).plan
+        for game in (
+            {}, {"partial": True}, {"in_place": True}, {"in_place": True, "recompute": True}, prices,
+            {**prices, "recompute": True},
+        )
+    )  # fmt: skip
+    assert paid(partial, 1) <= paid(usual, 1)
+    assert paid(both, 1) <= paid(in_place, 1) <= paid(usual, 1)
+    assert paid(again, 2) <= paid(priced, 2) <= paid(usual, 2)
 
 
 def test_the_bound_of_the_check_holds_for_plans_that_recompute() -> None:

@@ -12,7 +12,7 @@ from shorthaul.pebble.exact import accumulation, accumulation_search
 from shorthaul.pebble.local_search.sequences import Game
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move, Plan, plan_of, with_stores
-from shorthaul.pebble.request import Found, Request
+from shorthaul.pebble.request import Found, Request, going_on
 from shorthaul.pebble.strategy.priced import METHODS, computing_of, moved_bound, trivial_bound
 from shorthaul.pebble.strategy.traffic import find_plan
 
@@ -33,14 +33,16 @@ def find_partial_plan(request: Request, method: str) -> Found:
     if request.recompute:
         cure = "leave one of the two flags out: a partial value is accumulated once"
         raise InputError("cannot be combined with --partial", place="--recompute", value=True, cure=cure)
-    search = request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
+    again, search = request.search.again().aside(), request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
     game, bound = _game(request), trivial_bound(request)
     computing = computing_of(request)
     is_small = game.cdag.edges < tuning.MOST_SEARCHED_STEPS
     best = None
     if method != "exact":
+        if request.terms.offloads and request.cdag.least_budget() <= request.budget:
+            search = going_on(search)
         share = search.part(0.5 if is_small else 0.8)
-        known = _starts(request, share.part(tuning.USUAL_SHARE))
+        known = _starts(request, share.part(tuning.USUAL_SHARE), again)
         shown, goal = share.priced(1, computing), int(bound.value) - computing
         if known and request.cdag.least_budget() <= request.budget:
             start = known[0]
@@ -81,17 +83,17 @@ def find_partial_plan(request: Request, method: str) -> Found:
     return Found(best[0], "exact" if bound.method == "exhausted search" else "annealed accumulations", bound)
 
 
-def _starts(request: Request, search: Search) -> list[Plan]:
+def _starts(request: Request, search: Search, again: Search) -> list[Plan]:
     """Return the plan of least traffic that computes every value at once, if that fits, and orders from chains of sums.
 
-    The first is a plan, the other one an order of accumulations alone.
+    The first is a plan, with the effort of ``again``, the other one an order of accumulations alone.
     """
     terms, cdag = request.terms, request.cdag.unkept()
     if not terms.offloads:
         return []
     starts = []
     if cdag.least_budget() <= request.budget:
-        usual = find_plan(Request(cdag, request.budget, False, search.part(tuning.AT_ONCE_SHARE).aside()), "auto").plan
+        usual = find_plan(Request(cdag, request.budget, False, again, order=request.order), "auto").plan
         starts.append(accumulation.accumulated(cdag, usual))
     if cdag.edges:
         graph, edges = accumulation.chained(cdag)

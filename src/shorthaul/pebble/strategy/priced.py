@@ -18,7 +18,7 @@ from shorthaul.pebble.local_search.sequences import Events, Game
 from shorthaul.pebble.model import Cdag, Terms
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move, Plan
-from shorthaul.pebble.request import Found, Request
+from shorthaul.pebble.request import Found, Request, going_on
 from shorthaul.pebble.strategy import depth_first, in_place, kept
 from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 
@@ -35,8 +35,9 @@ _ANY_PRICE = 2**61
 def find_priced_plan(request: Request, method: str) -> Found:
     """Return a plan that pays little, and the bound that stands beside it.
 
-    Where only the traffic matters, it is the plan of least traffic. Otherwise events are annealed: from the plan of
-    least traffic that computes nothing twice, or from the given order; small graphs are searched exhaustively.
+    Where only the traffic matters, it is the plan of least traffic. Otherwise events are annealed, from the plan of a
+    game with less freedom, which has the effort that it has alone, or from the given order; small graphs are searched
+    exhaustively.
     Raises :class:`NoPlanError` if none was found that fits, and :class:`InfeasibleError` if there is none.
     """
     if _is_traffic(request):
@@ -60,7 +61,7 @@ def find_priced_plan(request: Request, method: str) -> Found:
         planner.prove(0.02)
         planner.search(0.02)
     if method != "exact":
-        planner.begin(tuning.USUAL_SHARE)
+        planner.begin()
         planner.anneal(0.3 if method == "auto" else 1.0)
     if method != "local-search":
         planner.prove(0.6)
@@ -76,6 +77,7 @@ class _Planner:
         terms = request.terms
         self.game = Game(terms.played(request.cdag), request.budget, request.recompute, terms)
         self._request, self._search, self._keep = request, search, request.search.keep
+        self._again = request.search.again().aside()
         self._bound = trivial_bound(request)
         self._best: tuple[Events, int] | None = None
         resumed = request.search.start()
@@ -89,22 +91,44 @@ class _Planner:
     def _is_over(self) -> bool:
         return self._best is not None and self._bound.is_met_by(self._best[1])
 
-    def begin(self, share: float) -> None:
-        """Start from a plan of little traffic, with a share of what is left, unless a plan is known."""
-        if self._start is None and self._best is None:
-            self._start = _start(self._request, self.game, self._search.part(share))
+    def begin(self) -> None:
+        """Start from a plan of a game with less freedom, so that none is dearer, unless the search is resumed.
+
+        That one computes nothing twice, or else is one of the usual game.
+        """
+        request, game = self._request, self.game
+        if self._start is not None or self._is_over():
+            return
+        if game.terms.in_order or not game.terms.offloads:
+            if self._best is None:
+                self._start = _start(request, game, self._search.part(tuning.USUAL_SHARE))
+            return
+        self._search = going_on(self._search)
+        if request.recompute:
+            less = find_priced_plan(replace(request, recompute=False, search=self._again), "auto").plan
+            self._take_plan(sequences.events_of(game, less))
+            return
+        is_one = request.cdag.least_budget() <= request.budget
+        if is_one:
+            self._take_plan(_in_place(request, game, _usual(request, request.budget, self._again), is_one=True)[1])
+        if not is_one or game.terms.slack(game.cdag) > 0:
+            self._start = _start(request, game, self._search.part(tuning.USUAL_SHARE))
+
+    def _take_plan(self, events: Events) -> None:
+        self._take(events, self._request.paid(sequences.played(self.game, events)), "annealed events")
 
     def anneal(self, share: float) -> None:
-        """Anneal the best events, or a first start, with a share of what is left."""
+        """Anneal a start, else the best events, with a share of what is left."""
         if self._is_over():
             return
         search = self._search.part(share)
-        start = self._start if self._best is None else self._best[0]
+        start = self._start
         if start is None:
-            start = _start(self._request, self.game, search.part(0.4))
+            start = _start(self._request, self.game, search.part(0.4)) if self._best is None else self._best[0]
         found = sequences.improve(self.game, start, search=search, goal=int(self._bound.value))
         if found is not None:
             self._take(*found, "annealed events")
+            self._start = None
         elif self.game.recompute and not self.game.terms.offloads:
             self._start = depth_first.recomputed(self.game, tuning.MOST_RECOMPUTED) or self._start
 
@@ -248,18 +272,15 @@ def _with_computing(request: Request, bound: Bound) -> Bound:
 
 
 def _start(request: Request, game: Game, search: Search) -> Events:
-    """Return the events of a plan of little traffic that computes nothing twice, in the given order if there is one."""
-    terms, slack = game.terms, game.terms.slack(game.cdag)
+    """Return the events of a plan of little traffic that computes nothing twice, in the given order if there is one.
+
+    Where results take the room of operands, the plan has room for one more; its order is replayed.
+    """
+    terms, room = game.terms, game.budget + game.terms.slack(game.cdag)
     if not (terms.in_place and terms.offloads):
-        return sequences.events_of(game, _usual(game, game.budget + slack, search))
-    rooms = [game.budget + slack] + [game.budget] * (slack > 0 and game.cdag.least_budget() <= game.budget)
-    raced: list[tuple[int, Events, int, Plan]] = []
-    for room in rooms:
-        if raced and request.search.remaining_s() <= 0:
-            break
-        plan = _usual(game, room, search.part(tuning.RACE_SHARE_IN_PLACE) if len(rooms) > 1 else search)
-        raced.append((*_in_place(request, game, plan, is_one=room == game.budget), room, plan))
-    paid, events, room, plan = min(raced, key=lambda one: one[0])
+        return sequences.events_of(game, _usual(request, room, search))
+    plan = _usual(request, room, search.part(tuning.QUICK_SHARE_IN_PLACE))
+    paid, events = _in_place(request, game, plan, is_one=room == game.budget)
     if not (terms.in_order or search.expired()):
         plan = annealing.improve(game.cdag.unkept(), room, plan, search=search.aside())
         if request.search.remaining_s() > 0:
@@ -270,16 +291,17 @@ def _start(request: Request, game: Game, search: Search) -> Events:
 
 def _in_place(request: Request, game: Game, plan: Plan, *, is_one: bool) -> tuple[int, Events]:
     """Return the order of a plan replayed in place, or the plan itself if it ``is_one``, and what that pays."""
-    starts = [in_place.replayed(game, plan.nodes[plan.kinds == Move.COMPUTE])]
+    starts = [in_place.replayed(game, plan.nodes[plan.kinds == Move.COMPUTE])] if game.terms.in_place else []
     starts += [sequences.events_of(game, plan)] if is_one else []
     paid, number = min((request.paid(sequences.played(game, events)), at) for at, events in enumerate(starts))
     return paid, starts[number]
 
 
-def _usual(game: Game, budget: int, search: Search) -> Plan:
-    if game.terms.in_order:
-        return belady.replay_order(game.cdag, budget, game.cdag.order)
-    return find_plan(Request(game.cdag.unkept(), budget, False, search.aside()), "auto").plan
+def _usual(request: Request, budget: int, search: Search) -> Plan:
+    if request.terms.in_order:
+        return belady.replay_order(request.terms.played(request.cdag), budget, request.cdag.order)
+    cdag = request.terms.played(request.cdag).unkept()
+    return find_plan(Request(cdag, budget, False, search.aside(), order=request.order), "auto").plan
 
 
 def _of_traffic(request: Request, bound: Bound) -> Bound:

@@ -39,8 +39,8 @@ class _Renumbered:
 def renumbered(request: Request) -> tuple[Request, Callable[[Plan], Plan]]:
     """Return the request with nodes numbered by the structure of the graph, and what makes a plan there one here.
 
-    The order in which the graph lists its nodes goes with it, as ``order``. Where there is no time for that, it is the
-    request itself.
+    The order to begin with goes with it, that in which the graph lists its nodes if there is none. Where there is no
+    time for that, it is the request itself.
     """
     cdag = request.cdag
     found = numbering.renumbered(cdag, search=request.search.part(tuning.NUMBERING_SHARE))
@@ -49,10 +49,11 @@ def renumbered(request: Request) -> tuple[Request, Callable[[Plan], Plan]]:
     again, was = found
     number = np.empty(cdag.n, dtype=np.int64)
     number[was] = np.arange(cdag.n)
+    given = cdag.order if request.order is None else request.order
     out, into = _translation(again, cdag, was), _translation(cdag, again, number)
     if cdag.origin is not None:
         again = replace(again, origin=_Renumbered(cdag.origin, number))
-    return replace(request, cdag=again, search=request.search.translated(out, into), order=number[cdag.order]), out
+    return replace(request, cdag=again, search=request.search.translated(out, into), order=number[given]), out
 
 
 def _translation(one: Cdag, other: Cdag, nodes: IntArray) -> Callable[[Plan], Plan]:

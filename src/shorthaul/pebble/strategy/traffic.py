@@ -17,7 +17,7 @@ from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.orders import belady, layer_by_layer, list_scheduling, tiles
 from shorthaul.pebble.orders.blocks import block_orders, places
 from shorthaul.pebble.plan import Plan
-from shorthaul.pebble.request import Found, Request, better, cheaper, is_met
+from shorthaul.pebble.request import Found, Request, better, cheaper, going_on, is_met
 from shorthaul.pebble.states import recomputation
 from shorthaul.pebble.strategy.renumbering import renumbered
 from shorthaul.pebble.structured import matrix_vector, memory_states, tree_cuts, tree_recursion, wavelet
@@ -308,7 +308,7 @@ def _annealed_events(request: Request, best: Found, search: Search) -> Found:
 def _recomputing(request: Request, method: str) -> Found:
     """Return a plan that may compute values again, which is never dearer than the one of ``method`` that does not.
 
-    That one has as much effort as it has where nothing may be computed again, and what improves it as much again.
+    That one has as much effort as it has where nothing may be computed again, and what improves it half as much.
     """
     cdag, search = request.cdag, request.search
     resumed = search.start()
@@ -324,7 +324,7 @@ def _recomputing(request: Request, method: str) -> Found:
     is_small = cdag.n <= recomputation.MOST_NODES
     if method in ("auto", "exact"):
         best = replace(best, bound=_computed_bound(request, best.plan))
-    search = search.part(1.0, unlimited=tuning.AUTO_EFFORT)
+    search = going_on(search.part(1.0, unlimited=tuning.AUTO_EFFORT))
     if method != "exact":
         best = _annealed_events(request, best, search.part(0.4 if method == "auto" and is_small else 1.0))
     if method in ("auto", "exact") and is_small and not _is_done(request, best):
