@@ -431,14 +431,9 @@ class Diagram:
 
         ``front`` may be changed.
         """
-        waiting: dict[int, list[int]] = {}
-        for tensor, way, _, of in front.values():
-            if way == MADE:
-                waiting.setdefault(of, []).append(tensor)
+        waiting = {item.part for item in front.values() if item.way == MADE}
         after = outputs if joined is None else joined.outputs
         if waiting and joined is not None and joined.part not in waiting:
-            return
-        if len(waiting) > 1 and not self._joining.is_possible(waiting.values(), after, place):
             return
         if not waiting and after.kind == BEGUN:
             return  # it is no part of another group
@@ -458,8 +453,6 @@ class Diagram:
         if joined is not None:
             marks, changed = self._tracker.grown(marks, joined.deeds)
         target = self._node(place, after, front, marks) if waiting else END
-        if target == NOWHERE:
-            return
         more = Addition(tuple(sorted(pieces)), *(_NOTHING if joined is None else joined.more)[1:])
         served = [] if joined is None else joined.served
         taken = [] if joined is None else joined.taken
@@ -474,7 +467,7 @@ class Diagram:
         )
 
     def _node(self, place: int, outputs: Outputs, front: dict[int, Open], marks: Marks) -> int:
-        """Return the node of groups that wait for tensors once a layer is decided, nowhere if it leads nowhere."""
+        """Return the node of groups that wait for tensors once a layer is decided."""
         renamed: dict[int, int] = {}
         key = []
         for tensor in sorted(front):
@@ -487,9 +480,6 @@ class Diagram:
         if layer > place:
             return node
         found = self._joining.next_layer(key, outputs, place)
-        if found is None:
-            self._nodes[state] = len(self.order), NOWHERE
-            return NOWHERE
         node = self._arcs.node(outputs, found)
         self._nodes[state] = found, node
         self._layers[found].append(node)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from shorthaul.core.search import Search
+from shorthaul.tensor.networks.grouping.groups import Tilings
 from shorthaul.tensor.networks.grouping.refining import Place, Refiner
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
@@ -17,19 +17,6 @@ from shorthaul.tensor.networks.tiling import Tiled
 _WORTHWHILE = 1e-4
 #: Times that all groups are looked at.
 _ROUNDS = 2
-
-
-class Tilings(Protocol):
-    """Prices and tilings of groups beside tensors that are held whole, and beside other groups."""
-
-    def stored(self, operators: Sequence[int]) -> frozenset[int]:
-        """Return the tensors that a group makes and others need; the sink's not among them."""
-
-    def as_it_is(self, item: Tiled, near: frozenset[int], beside: Beside) -> Tiled:
-        """Return the price of a group beside others."""
-
-    def anew(self, item: Tiled, capacity: float, near: frozenset[int], beside: Beside) -> Tiled | None:
-        """Return a group with the best tiling beside others."""
 
 
 class _Row:
