@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from shorthaul.affine import plan
+from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.verbs import tasks
+from shorthaul.core.search import Search
 
 KACZMARZ = """void f(int M, int N, int R, int T, double A[M][N], double B[M][R], double w[M], double X[N][R]) {
 #pragma scop
@@ -39,3 +46,14 @@ def test_what_an_order_for_all_sizes_leaves_is_for_the_one_at_given_sizes() -> N
     }"""
     made = plan(program_from_text(source), size="B=3,M=13,N=11,K=9,S=50", effort=1.5, workers=1)
     assert made.cost["loads_words"] <= 1_400
+
+
+def test_a_signal_during_proofs_leaves_tiled_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*given: Any, search: Search, **named: Any) -> AffineBound:
+        search.stop()
+        return lower_bound(*given, search=search, **named)
+
+    monkeypatch.setattr(tasks, "lower_bound", interrupted)
+    made = plan("gemm", size="NI=14,NJ=14,NK=14,S=40", effort=2, workers=1)
+    assert made.provenance.interrupted
+    assert made.cost["loads_words"] < made.extra["program_order_loads_words"]

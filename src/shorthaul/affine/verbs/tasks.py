@@ -266,15 +266,16 @@ class Tasks:
         return len(self.tasks) - 1
 
     def run(self, kept: Callable[[Plan], None] | None = None) -> None:
-        """Do all tasks, as far as the search gets: orders after proofs where effort counts, which leave them the rest.
+        """Do all tasks, as far as the search gets.
 
-        So the rest is the same on any number of processes. ``kept`` takes a plan that a lost task had told.
+        Where effort counts, derived orders come last and have all that is left: so the rest is the same on any number of
+        processes, and a signal during a proof finds tiled orders. ``kept`` takes a plan that a lost task had told.
         """
         every = range(len(self.tasks))
         rounds = [list(every)]
         if self.search.effort is not None:
-            proofs = [at for at in every if isinstance(self.tasks[at], Proof)]
-            rounds = [proofs, [at for at in every if at not in proofs]]
+            last = [at for at in every if isinstance(self.tasks[at], Order)]
+            rounds = [[at for at in reversed(every) if at not in last], last]
         told, waiting = functools.partial(_tell, self.search), sum(self.shares)
         for numbers in rounds:
             if not numbers or self.search.expired():
