@@ -268,7 +268,7 @@ class Tasks:
     def run(self, kept: Callable[[Plan], None] | None = None) -> None:
         """Do all tasks, as far as the search gets.
 
-        Where effort counts, derived orders come last and have all that is left: so the rest is the same on any number of
+        Where effort counts, derived orders come last with all that is left. So the rest is the same on any number of
         processes, and a signal during a proof finds tiled orders. ``kept`` takes a plan that a lost task had told.
         """
         every = range(len(self.tasks))
