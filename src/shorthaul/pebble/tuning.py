@@ -22,9 +22,9 @@ LARGE_BOUND_SHARE: Final = 0.25
 
 #: The share of a game's effort for orders to begin with.
 USUAL_SHARE: Final = 0.7
-
-#: In place: the share of a start for a plan in a memory with room for one result more, whose order is annealed then.
-QUICK_SHARE_IN_PLACE: Final = 0.2
+#: In place, beside a plan of the usual game: the share of what is left for an order with room for one result more. With
+#: 0.7 plans of 12 graphs are 2 % dearer (effort 0.3).
+START_SHARE_IN_PLACE: Final = 0.3
 
 #: Events of a plan that computes every output anew, at most.
 MOST_RECOMPUTED: Final = 200_000

@@ -13,7 +13,7 @@ from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import stages
 from shorthaul.pebble.bounds.best import accumulated_bound
 from shorthaul.pebble.exact import priced_search
-from shorthaul.pebble.local_search import annealing, sequences
+from shorthaul.pebble.local_search import sequences
 from shorthaul.pebble.local_search.sequences import Events, Game
 from shorthaul.pebble.model import Cdag, Terms
 from shorthaul.pebble.orders import belady
@@ -110,9 +110,9 @@ class _Planner:
             return
         is_one = request.cdag.least_budget() <= request.budget
         if is_one:
-            self._take_plan(_in_place(request, game, _usual(request, request.budget, self._again), is_one=True)[1])
+            self._take_plan(_events(request, game, _usual(request, request.budget, self._again), fits=True))
         if not is_one or game.terms.slack(game.cdag) > 0:
-            self._start = _start(request, game, self._search.part(tuning.USUAL_SHARE))
+            self._start = _start(request, game, self._search.part(tuning.START_SHARE_IN_PLACE))
 
     def _take_plan(self, events: Events) -> None:
         self._take(events, self._request.paid(sequences.played(self.game, events)), "annealed events")
@@ -276,32 +276,24 @@ def _start(request: Request, game: Game, search: Search) -> Events:
 
     Where results take the room of operands, the plan has room for one more; its order is replayed.
     """
-    terms, room = game.terms, game.budget + game.terms.slack(game.cdag)
-    if not (terms.in_place and terms.offloads):
-        return sequences.events_of(game, _usual(request, room, search))
-    plan = _usual(request, room, search.part(tuning.QUICK_SHARE_IN_PLACE))
-    paid, events = _in_place(request, game, plan, is_one=room == game.budget)
-    if not (terms.in_order or search.expired()):
-        plan = annealing.improve(game.cdag.unkept(), room, plan, search=search.aside())
-        if request.search.remaining_s() > 0:
-            more = _in_place(request, game, plan, is_one=room == game.budget)
-            events = more[1] if more[0] < paid else events
-    return events
+    slack = game.terms.slack(game.cdag)
+    plan = _usual(request, game.budget + slack, search, "local-search" if slack else "auto")
+    return _events(request, game, plan, fits=not slack)
 
 
-def _in_place(request: Request, game: Game, plan: Plan, *, is_one: bool) -> tuple[int, Events]:
-    """Return the order of a plan replayed in place, or the plan itself if it ``is_one``, and what that pays."""
-    starts = [in_place.replayed(game, plan.nodes[plan.kinds == Move.COMPUTE])] if game.terms.in_place else []
-    starts += [sequences.events_of(game, plan)] if is_one else []
-    paid, number = min((request.paid(sequences.played(game, events)), at) for at, events in enumerate(starts))
-    return paid, starts[number]
+def _events(request: Request, game: Game, plan: Plan, *, fits: bool) -> Events:
+    """Return the events of a plan, if it ``fits``, or its order replayed in place: what pays less."""
+    starts = [sequences.events_of(game, plan)] if fits or not game.terms.offloads else []
+    if game.terms.in_place and game.terms.offloads:
+        starts.append(in_place.replayed(game, plan.nodes[plan.kinds == Move.COMPUTE]))
+    return min(starts, key=lambda events: request.paid(sequences.played(game, events)))
 
 
-def _usual(request: Request, budget: int, search: Search) -> Plan:
+def _usual(request: Request, budget: int, search: Search, method: str = "auto") -> Plan:
     if request.terms.in_order:
         return belady.replay_order(request.terms.played(request.cdag), budget, request.cdag.order)
     cdag = request.terms.played(request.cdag).unkept()
-    return find_plan(Request(cdag, budget, False, search.aside(), order=request.order), "auto").plan
+    return find_plan(Request(cdag, budget, False, search.aside(), order=request.order), method).plan
 
 
 def _of_traffic(request: Request, bound: Bound) -> Bound:
