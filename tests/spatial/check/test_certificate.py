@@ -28,7 +28,7 @@ ANY = 10**9
 #: For each kind a tree and a grid whose bound it proves.
 PROVEN_BY = {
     "edges": (generators.path(30), Grid(6, 5)),
-    "cuts": (generators.star(63), Grid(63, 1)),
+    "growth on a line": (generators.star(63), Grid(63, 1)),
     "growth": (tree_from_parents([-1, *((v - 1) // 6 for v in range(1, 140))]), Grid(12, 12)),
     "growth of stars": (tree_from_parents([-1, *[0] * 12, *[1] * 12, *[2] * 12, *[3] * 12]), Grid(9, 9)),
     "growth of parts": (generators.perfect_binary(255), Grid(16, 16)),

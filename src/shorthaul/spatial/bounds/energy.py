@@ -45,11 +45,6 @@ _MOST_REACH = 12
 #: Vertices in the subtree of one whose edge to its parent may be in its own star where subtrees are weighed, at most:
 #: 0 proves 0.8 % less for B-trees of 8, and where nothing limits it suffix trees of 27 letters 0.5 % less.
 _MOST_UPWARD = 20
-_OF_CUTS = (
-    "Removing e edges parts off at most the e largest subtrees (rooted at a centroid), so a line with k vertices on "
-    "its smaller side is crossed by at least the number of largest subtrees that sum to k; a column holds at most as "
-    "many vertices as the grid is high, which says how many lines have such a k."
-)
 _OF_GROWTH = (
     "Few processors lie k hops away from one, 4k at most. So the k vertices below one are so many hops from it "
     "together, which the edges on the ways to them take; where more vertices are t, t - 2, ... levels below one than "
@@ -77,16 +72,14 @@ class Ground:
 def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: Search | None = None) -> Bound:
     """Return the largest known lower bound on the energy of one message from every parent to each child on ``grid``.
 
-    Every edge is at least 1 long; a line across the grid that parts the vertices k : n - k is crossed by as many edges
-    as that cut needs; and subtrees, stars and parts of the tree outgrow the cells around them. ``details`` holds what
-    each argument proves and the bounds on the longest edge and on the link load, and of trees that are not too large a
-    certificate, in which vertex v is called ``names[v]`` (v itself, if there are none). What there is no time or memory
-    for before ``search`` ends is left out, of large trees only: small ones take next to none.
+    Every edge is at least 1 long; and subtrees, stars and parts of the tree outgrow the cells around them. ``details``
+    holds what each argument proves and the bounds on the longest edge and on the link load, and of trees that are not
+    too large a certificate, in which vertex v is called ``names[v]`` (v itself, if there are none). What there is no
+    time or memory for before ``search`` ends is left out, of large trees only: small ones take next to none.
     """
     edges = tree.n - len(tree.roots())
     proofs = {
         "edges": f"{edges} edges join distinct processors, each at least 1 hop long.",
-        "cuts": _OF_CUTS,
         "growth": _OF_GROWTH,
     }
     details: dict[str, Any] = {"values": {"edges": edges}, "distance_hops": min(1, edges), "link_load": min(1, edges)}
@@ -94,7 +87,7 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
         return Bound("energy_hops", edges, "edges", proofs["edges"], details)
     ground = Ground(grid)
     grown = _grown(tree, ground, names)
-    values = {"edges": edges, "cuts": _cut_bound(tree, grid), "growth": edges + _whole(grown[0])}
+    values = {"edges": edges, "growth": edges + _whole(grown[0])}
     method = max(values, key=lambda name: (values[name], name == "edges"))
     degrees = tree.degrees()
     longest, load = distance_bound(tree, degrees), _load_bound(grid, int(degrees.max()))
@@ -303,20 +296,6 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
         )
         details["certificate"] = certificate
     return Bound("energy_hops", values[method], method, proof, details)
-
-
-def _cut_bound(tree: Tree, grid: Grid) -> int:
-    if len(tree.roots()) > 1 or tree.n < 2:
-        return 0
-    size = sizes(tree)
-    counts = np.bincount(np.minimum(size, tree.n - size))[:0:-1]  # the root's is 0
-    largest = np.arange(len(counts), 0, -1)
-    some = int(np.searchsorted(np.cumsum(counts * largest), tree.n // 2)) + 1  # these sum to half of all
-    apart = np.repeat(largest[:some], counts[:some])
-    # A cut with e edges has at most the e largest on its smaller side: edge e is needed beyond the first e - 1.
-    needed_from = np.concatenate([[0], np.cumsum(apart)[:-1]]) + 1
-    room = np.maximum(tree.n - 2 * needed_from + 1, 0)
-    return int((room // grid.height).sum() + (room // grid.width).sum())
 
 
 def _load_bound(grid: Grid, children: int) -> int:

@@ -30,7 +30,7 @@ _RULE: Final = "certificate"
 #: What sums of weights may be off by, as a part of them and in hops.
 _ROUNDING: Final = 1e-10
 #: Arguments on grids, and those on machines.
-_ON_GRIDS: Final = ("edges", "cuts", "growth")
+_ON_GRIDS: Final = ("edges", "growth")
 _ON_MACHINES: Final = ("cuts", "growth")
 #: Hops that a vertex of a part reaches at most.
 _MOST_REACH: Final = 64
@@ -154,8 +154,8 @@ def _busiest(tree: Tree, grid: Grid) -> int:
 
 def _proven(kind: str, tree: Tree, where: Grid | Room, given: Mapping[str, Any]) -> int:
     """Return what a certificate proves; raises :class:`WrongError`."""
-    if kind == "cuts":
-        return _pieces(tree, where) if isinstance(where, Room) else _cuts(tree, where)
+    if kind == "cuts" and isinstance(where, Room):
+        return _pieces(tree, where)
     edges = int((tree.parent >= 0).sum())
     if kind == "edges":
         return edges
@@ -168,23 +168,6 @@ def _proven(kind: str, tree: Tree, where: Grid | Room, given: Mapping[str, Any])
         ground, first, times = Ground(where.width, where.height), edges, 1
     hubs, left = _hubs(tree, ground, given)
     return first + times * _growth(Rooted(left, expect_vertices(given, "roots", tree.n)), ground, given, hubs)
-
-
-def _cuts(tree: Tree, where: Grid) -> int:
-    """Return by how many edges all lines across the grid are crossed, found anew from the sizes of subtrees."""
-    if len(tree.roots()) > 1:
-        return 0
-    rooted = Rooted(tree)
-    smaller = (min(size, tree.n - size) for v, size in enumerate(rooted.size) if rooted.parent[v] >= 0)
-    apart = sorted(smaller, reverse=True)
-    found, least = 0, 1
-    for size in apart:  # lines with ``least`` vertices or more on both sides are crossed once more
-        span = tree.n - 2 * least + 1
-        if span <= 0:
-            break
-        found += span // where.height + span // where.width
-        least += size
-    return found
 
 
 def _lightest(tree: Tree, where: Room) -> list[int]:
