@@ -257,17 +257,21 @@ def temperatures(
     return np.geomspace(max(hottest, coldest), coldest, stages)
 
 
+def most_neighbours(degree: npt.NDArray[np.int64]) -> Index:
+    """Return the vertices that are worth a move to the middle, those of most neighbours first."""
+    vertex = np.flatnonzero(degree >= tuning.MIDDLE_DEGREE)
+    return vertex[np.argsort(-degree[vertex], kind="stable")].astype(np.int32)
+
+
 def _board(stored: StoredTree) -> tuple[Board, Index]:
-    """Return the board, and the vertices that are worth a move to the middle, those of most neighbours first."""
+    """Return the board, and the vertices that are worth a move to the middle."""
     child = np.flatnonzero(stored.parent >= 0).astype(np.int32)
     above = stored.parent[child]
     end, other = np.concatenate([child, above]), np.concatenate([above, child])
     degree = np.bincount(end, minlength=stored.n)
     starts, near = np.concatenate([[0], np.cumsum(degree)]).astype(np.int32), other[sorted_by(end, stored.n - 1)]
-    middles = np.flatnonzero(degree >= tuning.MIDDLE_DEGREE)
-    middles = middles[np.argsort(-degree[middles], kind="stable")]
     grid, places = stored.grid, (stored.x.copy(), stored.y.copy())
     shape, size = np.zeros(stored.n, np.uint64), np.zeros(stored.n, np.int32)
     shapes(stored.parent, shape, size)
     board = Board(starts, near, *places, shape, size, grid.width, grid.height)
-    return board, middles.astype(np.int32)
+    return board, most_neighbours(degree)

@@ -17,7 +17,7 @@ from shorthaul.graphs.tree_kernels import sorted_by
 from shorthaul.spatial import tuning
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.layout import curves, orders
-from shorthaul.spatial.layout.annealing import accepted_words, further, temperatures
+from shorthaul.spatial.layout.annealing import accepted_words, further, most_neighbours, temperatures
 from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, centre_crowd
 from shorthaul.spatial.layout.fabric_kernels import Messages, Net, paint, route, schedule
 from shorthaul.spatial.layout.order_kernels import fill
@@ -286,7 +286,7 @@ def refine_on_fabric(
     reads = min(effort, search.remaining_s()) * tuning.READS_PER_EFFORT / n
     steps = temperatures(reads, tuning.CROWD_FACTOR, tuning.CROWD_COLDEST)
     began, remaining_s, generator = time.monotonic(), search.remaining_s(), search.generator()
-    middles = _middles(tree, position)
+    middles = position[most_neighbours(tree.degrees() + (tree.parent >= 0))]
     centre_crowd(crowd, middles)
     for stage, temperature in enumerate(steps):
         accepted = accepted_words(temperature)
@@ -306,13 +306,6 @@ def refine_on_fabric(
         if search.expired():
             break
     return best_place
-
-
-def _middles(tree: Tree, position: Index) -> Index:
-    """Return the vertices that are worth a move to the middle, by their positions, those of most neighbours first."""
-    degree = tree.degrees() + (tree.parent >= 0)
-    vertex = np.flatnonzero(degree >= tuning.MIDDLE_DEGREE)
-    return position[vertex[np.argsort(-degree[vertex], kind="stable")]].astype(np.int32)
 
 
 def crowd_of(
