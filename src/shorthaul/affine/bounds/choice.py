@@ -9,7 +9,7 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate, empty_union
+from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate
 from shorthaul.affine.bounds.partition.k_partition import partition
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.counting import LongFormulaError
@@ -96,7 +96,7 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
     stands in the way of several that are worth more together is passed over. Where the search ends, the sub-bounds
     chosen so far are returned.
     """
-    taken = empty_union()
+    taken = isl.UnionSet("{ }")
     chosen: list[SubBound] = []
     waiting = list(pool)
     while waiting:
@@ -122,7 +122,7 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
 
 def _is_outweighed(item: Candidate | Fixed, waiting: Sequence[Candidate | Fixed], taken: isl.UnionSet, at: int) -> bool:
     """True if arguments as they stand that meet one, but not one another, are worth more than it together."""
-    value, known, together = item.worth(at), item.spill, empty_union()
+    value, known, together = item.worth(at), item.spill, isl.UnionSet("{ }")
     others = [
         other for other in waiting if isinstance(item, Fixed) and isinstance(other, Fixed) and other.worth(at) > 0
     ]
@@ -194,7 +194,7 @@ def _one_after_another(
 
     The formulas of an argument are made when nothing else can be worth more.
     """
-    taken = empty_union()
+    taken = isl.UnionSet("{ }")
     chosen: list[tuple[float, SubBound]] = []
     preferred, waiting = list(first), list(others)
     while preferred or waiting:

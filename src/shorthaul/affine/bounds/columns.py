@@ -29,6 +29,7 @@ from shorthaul.affine.bounds.partition.stencil_levels import Stencil, borders
 from shorthaul.affine.bounds.partition.stencil_reads import Read, all_reads, direct_reads, shift_map
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.subspaces import less
 
 _SET = isl.dim_type.set
 
@@ -61,13 +62,13 @@ def _centred(item: Stencil) -> tuple[Stencil, list[Offset]] | None:
     first = item.shifts[0]
     if item.box is not None:
         origin = tuple(a + b for a, b in zip(min(first), (0, *item.box.origin), strict=True))
-        beside = {_aside(shift, origin) for shift in first}
+        beside = {less(shift, origin) for shift in first}
         if any(tuple(-value for value in one) not in beside for one in beside):
             return None
         return item, [group[first.index(origin)] for group in item.shifts]
     best, rate = None, 0.0
     for middle, centre in enumerate(first):
-        asides = [_aside(shift, centre) for shift in first]
+        asides = [less(shift, centre) for shift in first]
         kept = [at for at, one in enumerate(asides) if tuple(-value for value in one) in asides]
         near = differences(frozenset(first[at] for at in kept))
         rated = isoperimetric_constant(near, item.dimensions) if len(kept) > 1 else None
@@ -101,7 +102,7 @@ def _with_values(flow: DataFlow, known: Sequence[Cycle], item: Stencil, centres:
         return None
     line, offsets = line_and_period[0], [(0,) * len(centres[0])]
     for centre in centres[1:]:
-        offsets.append(_aside(offsets[-1], centre))
+        offsets.append(less(offsets[-1], centre))
     placed = [line.classes(name, at, 1) for name, at in zip(item.statements, offsets, strict=True)]
     own = union_of_maps(one.intersect_domain(as_union(at)) for one, at in zip(placed, item.domains, strict=True))
     taken = item.spill.union(union_of(item.domains))
@@ -178,11 +179,11 @@ def _ring(flow: DataFlow, item: Stencil, centres: Sequence[Offset]) -> isl.Union
     inside, width = union_of(item.domains), len(item.statements)
     for at, name in enumerate(item.statements):
         before, after = (at - 1) % width, (at + 1) % width
-        opposite = {_aside(shift, centres[after]): shift for shift in item.shifts[after]}
+        opposite = {less(shift, centres[after]): shift for shift in item.shifts[after]}
         for shift in item.shifts[at]:
             step()
             down = shift_map(name, item.statements[before], shift)
-            back = opposite[tuple(-value for value in _aside(shift, centres[at]))]
+            back = opposite[tuple(-value for value in less(shift, centres[at]))]
             up = shift_map(item.statements[after], name, back)
             near = up.intersect_domain(inside).range().intersect(down.intersect_range(inside).domain())
             near = near.subtract(inside).coalesce()
@@ -194,7 +195,3 @@ def _ring(flow: DataFlow, item: Stencil, centres: Sequence[Offset]) -> isl.Union
         isl.UnionMap.from_map(one.relation.reverse()) for name in item.statements for one in flow.into(name)
     )
     return ring.coalesce() if needed.is_subset(reads) else None
-
-
-def _aside(shift: Offset, centre: Offset) -> Offset:
-    return tuple(a - b for a, b in zip(shift, centre, strict=True))

@@ -295,13 +295,13 @@ def straightened(name: str, line: Line) -> isl.Map:
     step_text, places = line.coordinates((0,) * len(line.delta))
     places.insert(line.axis, step_text)
     names = ", ".join(f"x{at}" for at in range(len(line.delta)))
-    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {name}[{names}] -> {name}[{', '.join(places)}] }}")
+    return isl.Map(f"{{ {name}[{names}] -> {name}[{', '.join(places)}] }}")
 
 
 def without_gaps(product: isl.Set, axis: int) -> bool:
     """True if all steps between two are there."""
     steps = only(product, (axis,))
-    between = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, "{ [x] -> [y] : x < y }")
+    between = isl.Map("{ [x] -> [y] : x < y }")
     return bool(steps.apply(between).intersect(steps.apply(between.reverse())).is_subset(steps))
 
 

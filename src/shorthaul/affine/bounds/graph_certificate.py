@@ -65,14 +65,10 @@ def _without(name: str, width: int, at: int, instead: str) -> isl.UnionMap:
     """Return the relation that leaves out a coordinate, or puts something else in its place."""
     names = [f"x{k}" for k in range(width)]
     kept = [*names[:at], *([instead] if instead else []), *names[at + 1 :]]
-    return _read(f"{{ {name}[{', '.join(names)}] -> {name}[{', '.join(kept)}] }}")
+    return isl.UnionMap(f"{{ {name}[{', '.join(names)}] -> {name}[{', '.join(kept)}] }}")
 
 
 def _at(name: str, width: int, at: int) -> isl.UnionMap:
     """Return the relation from vertices to a coordinate."""
     names = [f"x{k}" for k in range(width)]
-    return _read(f"{{ {name}[{', '.join(names)}] -> [{names[at]}] }}")
-
-
-def _read(text: str) -> isl.UnionMap:
-    return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
+    return isl.UnionMap(f"{{ {name}[{', '.join(names)}] -> [{names[at]}] }}")

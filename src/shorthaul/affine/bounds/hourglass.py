@@ -19,7 +19,7 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
-from shorthaul.affine.bounds.partition.candidates import best_events, empty_union, usable_paths
+from shorthaul.affine.bounds.partition.candidates import best_events, usable_paths
 from shorthaul.affine.bounds.partition.k_partition import Partition, partition
 from shorthaul.affine.bounds.partition.partition_certificate import hourglass_certificate
 from shorthaul.affine.bounds.partition.partition_steps import facts_of, projections_of
@@ -98,7 +98,7 @@ def _of_paths(reach: Reachability, chain: Path, other: Path) -> Hourglass | None
     if domain is None:
         return None
     part = Part(name, domain, (chain, other), tuple(range(dimensions)))
-    made = partition([part], empty_union(), symmetric=False)
+    made = partition([part], isl.UnionSet("{ }"), symmetric=False)
     if made is None or (0, 1) not in made.cliques or made.folds != (1, 1):
         return None
     domain = made.parts[0].domain  # without what both families touch
@@ -216,7 +216,7 @@ def same_coordinates(name: str, width: int, kept: Sequence[int], where: str = "t
     """Return the pairs x, y of instances with some equal coordinates, of which ``where`` holds."""
     x, y = (", ".join(f"{letter}{at}" for at in range(width)) for letter in "xy")
     same = " and ".join([*(f"x{at} = y{at}" for at in kept), where])
-    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {name}[{x}] -> {name}[{y}] : {same} }}")
+    return isl.Map(f"{{ {name}[{x}] -> {name}[{y}] : {same} }}")
 
 
 def sub_bound(item: Hourglass, flow: DataFlow, events: int | None = None) -> SubBound:

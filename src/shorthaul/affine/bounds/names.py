@@ -21,7 +21,7 @@ import sympy
 from shorthaul.affine.bounds.partition.paths import affine_of
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
-from shorthaul.affine.integer_sets.subspaces import span
+from shorthaul.affine.integer_sets.subspaces import span, unit
 from shorthaul.affine.model import Reference, Statement
 
 _IN, _OUT, _PARAM, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param, isl.dim_type.set
@@ -88,8 +88,7 @@ def _names(statement: Statement) -> _Names:
             chosen.append((row, form))
     own = len(chosen)
     space = isl.LocalSpace.from_space(statement.domain.get_space())
-    for at in range(width):
-        row = tuple(int(at == other) for other in range(width))
+    for at, row in enumerate(unit(width)):
         if _is_completed([*(known for known, _ in chosen), row]):
             form = isl.Aff.var_on_domain(space, _SET, at)
             chosen.append((row, form if _grows(statement, at) else form.neg()))

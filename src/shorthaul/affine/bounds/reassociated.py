@@ -177,7 +177,7 @@ def _last_terms(sums: Sums) -> Iterator[isl.Map]:
     for name in sums.ends:
         one = statements[name]
         others = [statements[end] for end in sums.ends if statements[end].write.array == one.write.array]
-        times = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+        times = isl.UnionMap("{ }")
         back = times
         later = one.schedule.apply_range(isl.Map.lex_le(one.schedule.get_space().range()))
         for other in others:

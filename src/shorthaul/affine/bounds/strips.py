@@ -20,7 +20,7 @@ from functools import reduce
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, read_map, summed
+from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, summed_text
 from shorthaul.affine.bounds.partition.fields import Cycle, cycles, steps_aside
 from shorthaul.affine.effort import results_within, step
@@ -114,7 +114,7 @@ def strips(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[Strips]:
 def _cone(flow: DataFlow, name: str) -> _Cone | None:
     """Return of which places a few reads back to the step before lead to all that are near, None if to none."""
     whole, reads = flow.program.by_name[name].domain, _reads(flow)
-    apart = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {name}[t, i] -> {name}[t, j] : j >= i + {_LEAST} }}")
+    apart = isl.Map(f"{{ {name}[t, i] -> {name}[t, j] : j >= i + {_LEAST} }}")
     domain = isl.UnionSet.from_set(whole.intersect_params(whole.apply(apart).intersect(whole).params()))
     near = front = reads
     for _ in range(LONGEST_LAYER_PATH - 1):
@@ -144,7 +144,7 @@ def _reads(flow: DataFlow) -> isl.UnionMap:
 def _moved(name: str, *conditions: str | isl.UnionSet) -> isl.UnionMap:
     """Return the pairs [t, i] -> [u, j] of instances of a statement under some conditions, inside of a set."""
     texts, inside = [item for item in conditions if isinstance(item, str)], conditions[-1]
-    found = read_map(f"{{ {name}[t, i] -> {name}[u, j] : {' and '.join(texts)} }}")
+    found = isl.UnionMap(f"{{ {name}[t, i] -> {name}[u, j] : {' and '.join(texts)} }}")
     return found.intersect_domain(inside).intersect_range(inside)
 
 
@@ -198,7 +198,7 @@ def _of_strips(flow: DataFlow, cone: _Cone, sides: tuple[int, int], start: tuple
     if begins.is_empty():
         return None
     reads, known = _reads(flow), begins.union(begins.apply_range(cone.ancestors))
-    computed = isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    computed = isl.UnionSet("{ }")
     for item in flow.program.statements:
         computed = computed.union(isl.UnionSet.from_set(item.domain))
     until = finishes.union(finishes.apply_range(cone.ancestors)).intersect_range(computed)
@@ -209,7 +209,7 @@ def _of_strips(flow: DataFlow, cone: _Cone, sides: tuple[int, int], start: tuple
         return None
     passed = tracks.passed
     fixed = readers.apply_range(reads).intersect(known).subtract_range(passed.range()).coalesce()
-    fixed = fixed.subtract(read_map(_BESIDE).apply_range(fixed)).coalesce()
+    fixed = fixed.subtract(isl.UnionMap(_BESIDE).apply_range(fixed)).coalesce()
     less = Polynomial.number(-1)  # the last vertex of the beginning may wait itself
     alive = fixed.union(tracks.ends).coalesce()
     pieces = tuple((where, count.without_floors().plus(less)) for where, count in alive_per_event(flow, alive))
@@ -226,16 +226,16 @@ def _ends(
     (steps, places), (first, left), name = sides, start, cone.statement
     instances = isl.UnionSet.from_set(flow.program.by_name[name].domain)
     domain = flow.program.by_name[name].domain.remove_divs()
-    whole = isl.Set.universe(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {_STRIP} -> [] }}").domain().get_space())
+    whole = isl.Set.universe(isl.Map(f"{{ {_STRIP} -> [] }}").domain().get_space())
     times = [f"{first} + {steps} * s + {at}" for at in (0, steps)]
     for time in times:
         for place in (-_AWAY, places - 1 + _AWAY):
             corner = f"{{ {_STRIP} -> {name}[{time}, {left} + {places} * q + {place}] }}"
-            whole = whole.intersect(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, corner).intersect_range(domain).domain())
+            whole = whole.intersect(isl.Map(corner).intersect_range(domain).domain())
     events = isl.UnionSet.from_set(whole)
     where = f"{left} + {places} * q <= i < {left + places} + {places} * q"
     begins, finishes = (
-        read_map(f"{{ {_STRIP} -> {name}[t, i] : t = {time} and {where} }}")
+        isl.UnionMap(f"{{ {_STRIP} -> {name}[t, i] : t = {time} and {where} }}")
         .intersect_domain(events)
         .intersect_range(instances)
         for time in times
@@ -264,21 +264,21 @@ def _of_cycle(
     flow: DataFlow, cycle: Cycle, reads: isl.UnionMap, readers: isl.UnionMap, known: isl.UnionMap
 ) -> _Tracks | None:
     """Return the paths that go back along a cycle of reads, one at a place, None if they do not reach far enough."""
-    name, back, along = cycle.names[0], read_map("{ }"), read_map("{ }")
+    name, back, along = cycle.names[0], isl.UnionMap("{ }"), isl.UnionMap("{ }")
     offsets = [*cycle.offsets, cycle.total]
     for at, (one, other) in enumerate(zip(cycle.names, [*cycle.names[1:], name], strict=True)):
         (t, i), (u, j) = offsets[at], offsets[at + 1]
-        back = back.union(read_map(f"{{ {one}[t, i] -> {other}[t + {u - t}, i + {j - i}] }}"))
+        back = back.union(isl.UnionMap(f"{{ {one}[t, i] -> {other}[t + {u - t}, i + {j - i}] }}"))
         domain = isl.UnionSet.from_set(flow.program.by_name[one].domain)
-        line = read_map(f"{{ {name}[t, i] -> {one}[u, j] : u < t + {t + bool(at)} and j = i + {i} }}")
+        line = isl.UnionMap(f"{{ {name}[t, i] -> {one}[u, j] : u < t + {t + bool(at)} and j = i + {i} }}")
         along = along.union(line.intersect_range(domain))
     back = back.intersect(reads)
     own = readers.intersect_range(isl.UnionSet.from_set(flow.program.by_name[name].domain))
-    ends = own.subtract(own.apply_range(read_map(f"{{ {name}[t, i] -> {name}[u, i] : u < t }}"))).subtract(known)
+    ends = own.subtract(own.apply_range(isl.UnionMap(f"{{ {name}[t, i] -> {name}[u, i] : u < t }}"))).subtract(known)
     # one that a strip before has too, at the other end of its places, is left out
     whole = along.union(along.apply_range(back)).union(own.range().identity())
     line = ends.apply_range(whole)
-    shared = line.intersect(read_map(_BESIDE).apply_range(line))
+    shared = line.intersect(isl.UnionMap(_BESIDE).apply_range(line))
     ends = ends.subtract(shared.apply_range(whole.reverse()))
     vertices = ends.union(ends.apply_range(along)).subtract(known).coalesce()
     passed = vertices.apply_range(back)
@@ -311,7 +311,7 @@ def sub_bound(item: Strips, flow: DataFlow) -> SubBound:
         ),
         "Lemma (strips): n - S loads or more in every strip; those that share a vertex follow one another: all add up.",
     )
-    order = read_map("{ strip[s, q] -> strip[r, q] : r < s }")
+    order = isl.UnionMap("{ strip[s, q] -> strip[r, q] : r < s }")
     events = item.alive.domain()
     relations = {
         "ancestors": item.cone.ancestors,

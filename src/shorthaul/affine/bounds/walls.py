@@ -18,9 +18,10 @@ import islpy as isl
 from shorthaul.affine.bounds.graph_certificate import Step
 from shorthaul.affine.bounds.partition.parts import as_union, sets_of, union_of, union_of_maps
 from shorthaul.affine.bounds.partition.paths import affine_steps
-from shorthaul.affine.bounds.partition.stencil_reads import moved, unit
+from shorthaul.affine.bounds.partition.stencil_reads import moved
 from shorthaul.affine.effort import step
-from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
+from shorthaul.affine.integer_sets.dependences import DataFlow, Flow, maps_of
+from shorthaul.affine.integer_sets.subspaces import unit
 
 _IN = isl.dim_type.in_
 
@@ -92,8 +93,8 @@ def _extended(
             beside = missing.get((item.sink, item.reference.tag), union_of_maps([])).intersect(walls)
             left = read.subtract_domain(elements.range()).subtract_range(beside.domain())
             computed = beside.reverse().union(elements.apply_range(read))
-            found = [replace(item, relation=one) for one in _maps(left)]
-            found += [replace(item, source=one.get_tuple_name(_IN), relation=one) for one in _maps(computed)]
+            found = [replace(item, relation=one) for one in maps_of(left)]
+            found += [replace(item, source=one.get_tuple_name(_IN), relation=one) for one in maps_of(computed)]
         for one in found:
             key = one.source, one.sink, one.reference.tag
             known = [flows[key].relation] if key in flows else []
@@ -106,9 +107,3 @@ def _extended(
     inputs = union_of(item.relation.domain() for item in flows.values() if item.source is None)
     known_inputs = {item.get_tuple_name(): item for item in sets_of(inputs)}
     return DataFlow(replace(flow.program, statements=statements), tuple(flows.values()), known_inputs)
-
-
-def _maps(relation: isl.UnionMap) -> list[isl.Map]:
-    found: list[isl.Map] = []
-    relation.foreach_map(found.append)
-    return found

@@ -125,9 +125,14 @@ def _last_writes(read: isl.UnionMap, writes: isl.UnionMap, schedule: isl.UnionMa
 
 def sorted_maps(union: isl.UnionMap) -> list[isl.Map]:
     """Return the non-empty maps of ``union`` in an order that does not depend on isl's hashing."""
+    return sorted((item.coalesce() for item in maps_of(union) if not item.is_empty()), key=str)
+
+
+def maps_of(union: isl.UnionMap) -> list[isl.Map]:
+    """Return the maps of ``union``."""
     maps: list[isl.Map] = []
     union.foreach_map(maps.append)  # nothing but appended: islpy prints what a callback raises and forgets its class
-    return sorted((item.coalesce() for item in maps if not item.is_empty()), key=str)
+    return maps
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import islpy as isl
 
 from shorthaul.affine.integer_sets.counting import Cardinality, card, total
-from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.dependences import DataFlow, maps_of
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
 
 _PARAM, _SET, _IN = isl.dim_type.param, isl.dim_type.set, isl.dim_type.in_
@@ -28,10 +28,8 @@ _PARAM, _SET, _IN = isl.dim_type.param, isl.dim_type.set, isl.dim_type.in_
 
 def alive_per_event(flow: DataFlow, alive: isl.UnionMap) -> list[tuple[isl.Set, Polynomial]]:
     """Return disjoint sets of events (and parameters) and how many vertices are alive there; dimensions x0, x1, ..."""
-    maps: list[isl.Map] = []
-    alive.foreach_map(maps.append)
     result: list[tuple[isl.Set, Polynomial]] = []
-    for item in sorted(maps, key=str):
+    for item in sorted(maps_of(alive), key=str):
         width = item.dim(_IN)
         start = item.dim(_PARAM)
         space = item.get_tuple_name(_IN)
@@ -113,11 +111,8 @@ def disjoint_part(alive: Sequence[isl.UnionMap]) -> isl.UnionMap | None:
         return None
     if whole.reverse().is_single_valued():
         return whole.coalesce()
-    maps: list[isl.Map] = []
-    for item in alive:
-        item.foreach_map(maps.append)
     result = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
-    for found in sorted((found.coalesce() for found in maps), key=str):
+    for found in sorted((found.coalesce() for item in alive for found in maps_of(item)), key=str):
         more = result.union(isl.UnionMap.from_map(found))
         if more.reverse().is_single_valued():
             result = more.coalesce()

@@ -65,6 +65,20 @@ def kernel(rows: Sequence[Sequence[int]], dimensions: int) -> Subspace:
     return span(basis)
 
 
+def unit(width: int) -> tuple[tuple[int, ...], ...]:
+    """Return the rows of the identity."""
+    return tuple(tuple(int(a == b) for b in range(width)) for a in range(width))
+
+
+def less(offset: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    """Return the difference of two rows.
+
+    >>> less((3, 1), (1, 1))
+    (2, 0)
+    """
+    return tuple(a - b for a, b in zip(offset, other, strict=True))
+
+
 def image_rank(space: Subspace, kernel_space: Subspace) -> int:
     """Return the rank of the image of ``space`` under a map with the given kernel."""
     return len(span([*space, *kernel_space])) - len(kernel_space)

@@ -180,7 +180,7 @@ def _those(reads: Sequence[Read], phase: Phase, condition: str) -> list[Read]:
     width = len(phase.placement[reads[0].sink]) if reads else 0
     names = ", ".join(f"y{at}" for at in range(width))
     text = f"[{phase.counts.panel}, {phase.counts.zone}] -> {{ [{names}] : {condition} }}"
-    where = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, text)
+    where = isl.Set(text)
     found = (restricted(item, phase.counts.flow, phase.placement, where) for item in reads)
     return [item for item in found if item is not None]
 

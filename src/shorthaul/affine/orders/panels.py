@@ -58,7 +58,7 @@ class Distances:
     def where(self, condition: str) -> isl.Map:
         """Return the pairs of coordinates x0, x1, ... and y0, y1, ... with ``condition``."""
         x, y = (", ".join(f"{letter}{at}" for at in range(self.width)) for letter in "xy")
-        return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{x}] -> [{y}] : {condition} }}")
+        return isl.Map(f"{{ [{x}] -> [{y}] : {condition} }}")
 
     def inside(self, given: str, allowed: str) -> bool:
         """True if every dependence with the condition ``given`` has the condition ``allowed``."""
@@ -123,4 +123,4 @@ def is_private(read: Read, flow: DataFlow, placement: Placement, plane: Sequence
 
 def _still(width: int, at: int) -> isl.Set:
     names = ", ".join(f"x{k}" for k in range(width))
-    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{names}] : x{at} = 0 }}")
+    return isl.Set(f"{{ [{names}] : x{at} = 0 }}")

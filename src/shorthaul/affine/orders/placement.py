@@ -167,7 +167,7 @@ def placement_map(name: str, width: int, rows: tuple[Row, ...], parameters: tupl
     inner = [f"v{at}" for at in range(width)]
     values = ", ".join(row.text(inner) for row in rows)
     text = f"[{', '.join(parameters)}] -> {{ {name}[{', '.join(inner)}] -> [{values}] }}"
-    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
+    return isl.Map(text)
 
 
 def loops(statement: Statement) -> tuple[Row, ...]:
@@ -369,7 +369,7 @@ def _window_start(flow: DataFlow, statement: Statement, partial: Placement, at: 
         pieces: list[isl.MultiAff] = []
         isl.PwMultiAff.from_map(found).foreach_piece(lambda _, value, out=pieces: out.append(value))
         ends.append([row for row in (affine_row(piece.get_aff(0)) for piece in pieces) if row is not None])
-    earlier = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, "{ [a] -> [b] : b < a }")
+    earlier = isl.Map("{ [a] -> [b] : b < a }")
     for first in ends[0]:  # at the borders of the domain there may be others
         start = placement_map(statement.name, len(statement.iterators), (first,), parameters)
         bounded = any(not any((apart := last.plus(first, -1)).factors) and not apart.parameters for last in ends[1])

@@ -44,7 +44,7 @@ class Piece:
         names = [f"v{at}" for at in range(width)]
         parameters = sorted({name for row, _ in self.where for name, _ in row.parameters})
         text = f"[{', '.join(parameters)}] -> {{ {self.statement}[{', '.join(names)}] : {self.condition(names)} }}"
-        return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, text)
+        return isl.Set(text)
 
 
 @dataclass(frozen=True)

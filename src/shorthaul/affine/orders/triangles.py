@@ -97,7 +97,7 @@ class Triangles:
 
     def within_rows(self, zone: str) -> isl.Set:
         """Return the parameters for which a zone of ``zone`` rows is no larger than all rows."""
-        moved = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"[{zone}] -> {{ [r] -> [r + {zone} - 1] : {zone} >= 1 }}")
+        moved = isl.Map(f"[{zone}] -> {{ [r] -> [r + {zone} - 1] : {zone} >= 1 }}")
         return self.extent[0].intersect(self.extent[0].apply(moved.reverse())).params()
 
 
@@ -199,7 +199,7 @@ def _all(lines: isl.Set, condition: str) -> bool:
 
 def _where(width: int, condition: str) -> isl.Set:
     names = ", ".join(f"y{at}" for at in range(width))
-    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{names}] : {condition} }}")
+    return isl.Set(f"{{ [{names}] : {condition} }}")
 
 
 def row_ranges(lines: isl.Set, chosen: Panels) -> tuple[isl.Set, isl.Map] | None:
@@ -215,13 +215,12 @@ def row_ranges(lines: isl.Set, chosen: Panels) -> tuple[isl.Set, isl.Map] | None
         # with the coordinate that has to be apart: what is apart from k is apart from all steps of its panel
         apart = f"y{chosen.apart[0]}" if chosen.apart else "1"
         text = f"{{ [{names}] -> [{chosen.position}, {apart}, y{end}] }}"
-        part = lines.apply(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text))
+        part = lines.apply(isl.Map(text))
         both = part if both is None else both.union(part)
     assert both is not None
-    forget = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, "{ [k, x, r] -> [[k] -> [r]] }")
+    forget = isl.Map("{ [k, x, r] -> [[k] -> [r]] }")
     ranges = isl.Map.from_basic_map(both.apply(forget).unwrap().remove_divs().simple_hull())
-    others = isl.Map.read_from_str(
-        isl.DEFAULT_CONTEXT,
+    others = isl.Map(
         "{ [k, x, r] -> [[l] -> [r]] : (x > k and x > l) or (x < k and x < l) }",
     )
     steps = ranges.domain().product(ranges.range()).unwrap()
@@ -246,9 +245,9 @@ def _points(
             where = _place(flow, placement, read.sink, step)
             if step:
                 moved = f"{{ [k] -> [k + {chosen.shift}] }}"
-                where = where.apply_range(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, moved))
+                where = where.apply_range(isl.Map(moved))
             else:
-                where = where.apply_range(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, "{ [] -> [0] }"))
+                where = where.apply_range(isl.Map("{ [] -> [0] }"))
             image = image.flat_range_product(where.apply_range(ranges))
         points = image.range()
         result = points if result is None else result.union(points)

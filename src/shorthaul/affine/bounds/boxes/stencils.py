@@ -21,6 +21,7 @@ from shorthaul.affine.bounds.partition.stencil_reads import Read, direct_reads, 
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.subspaces import less
 from shorthaul.affine.proofs.inside import Inside, inside
 from shorthaul.affine.tuning import CONE_OPERATIONS
 
@@ -50,7 +51,7 @@ def _boxed(flow: DataFlow, every: Mapping[str, Sequence[Read]], names: Sequence[
     lengths = lengths_of(sides, flow)
     for known in inside(frozenset(item[1:] for item in differences(frozenset(shifts[0]))), lengths):
         still = tuple(a + b for a, b in zip(least, (0, *known.origin), strict=True))
-        offset = tuple(a - b for a, b in zip(still, shifts[0][0], strict=True))
+        offset = less(still, shifts[0][0])
         centres = [tuple(a + b for a, b in zip(item[0], offset, strict=True)) for item in shifts]
         made = _around(names, whole, reads, shifts, centres)
         if made is not None:
@@ -62,7 +63,7 @@ def box_of(domain: isl.Set, axis: int) -> list[isl.Set] | None:
     width = domain.dim(_SET)
     if width < 2 or thickness(domain) < width or not of_equal_width(domain, (axis,)).is_equal(domain):
         return None
-    sides, between = [], isl.Map.read_from_str(isl.DEFAULT_CONTEXT, "{ [x] -> [y] : x < y }")
+    sides, between = [], isl.Map("{ [x] -> [y] : x < y }")
     for at in range(width):
         values = only(domain, (at,))
         if at != axis:

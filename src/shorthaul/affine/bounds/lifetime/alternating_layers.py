@@ -26,11 +26,11 @@ from typing import Any
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, read_map, summed
+from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, summed_text
 from shorthaul.affine.effort import results_within, step
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
-from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.dependences import DataFlow, maps_of
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, positive_sum
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
@@ -178,7 +178,7 @@ def _of_cycle(flow: DataFlow, reach: Reachability, cycle: Sequence[_Sweep]) -> A
         return None
     axis, start = later
     cycle = (*cycle[start:], *cycle[:start])
-    z = numbers = vertices = ancestors = read_map("{ }")
+    z = numbers = vertices = ancestors = isl.UnionMap("{ }")
     for at, sweep in enumerate(cycle):
         number = _numbers(flow, sweep.statement, axis, at)
         numbers = numbers.union(number)
@@ -189,7 +189,7 @@ def _of_cycle(flow: DataFlow, reach: Reachability, cycle: Sequence[_Sweep]) -> A
         return None
     for sweep in cycle:
         ancestors = ancestors.union(reach.ancestors(sweep.statement, steps=SWEEP_COMPOSITIONS))
-    z, chosen = read_map("{ }"), []
+    z, chosen = isl.UnionMap("{ }"), []
     for sweep, before in zip(cycle, (cycle[-1], *cycle[:-1]), strict=True):
         found = next(
             (
@@ -257,9 +257,7 @@ def _chain(
 
 def _axis(sweep: _Sweep) -> int | None:
     """Return the first loop of which the value that a sweep is made of is never one of the same iteration, if any."""
-    maps: list[isl.Map] = []
-    sweep.path[-1].foreach_map(maps.append)
-    (item,) = maps
+    (item,) = maps_of(sweep.path[-1])
     axes = range(item.dim(isl.dim_type.in_))
     return next((at for at in axes if item.equate(isl.dim_type.in_, at, isl.dim_type.out, at).is_empty()), None)
 
@@ -268,7 +266,7 @@ def _numbers(flow: DataFlow, statement: str, axis: int, place: int) -> isl.Union
     """Return vertex -> layer[iterations of the loops up to ``axis``, place in the cycle]."""
     domain = flow.program.by_name[statement].domain
     names = [f"x{loop}" for loop in range(domain.dim(_SET))]
-    made = read_map(f"{{ {statement}[{', '.join(names)}] -> layer[{', '.join(names[: axis + 1])}, {place}] }}")
+    made = isl.UnionMap(f"{{ {statement}[{', '.join(names)}] -> layer[{', '.join(names[: axis + 1])}, {place}] }}")
     return made.intersect_domain(isl.UnionSet.from_set(domain))
 
 
@@ -280,7 +278,7 @@ def _in_turn(z: isl.UnionMap, vertices: isl.UnionMap, numbers: isl.UnionMap, axi
     ends, last = z.domain(), count - 1
     layer = numbers.intersect_domain(ends)
     outer = "".join(f"o{at}, " for at in range(axis))
-    following = read_map(
+    following = isl.UnionMap(
         f"{{ layer[{outer}x, y] -> layer[{outer}x, y + 1] : y < {last}; "
         f"layer[{outer}x, {last}] -> layer[{outer}x + 1, 0] }}"
     )
@@ -289,7 +287,7 @@ def _in_turn(z: isl.UnionMap, vertices: isl.UnionMap, numbers: isl.UnionMap, axi
     known = layer.range()
     after = known.intersect(following.intersect_domain(known).range())
     goes_on = layer.intersect_range(following.intersect_range(known).domain()).domain()
-    sequence = read_map(f"{{ layer[{outer}x, y] -> sequence[{outer[:-2]}] }}")
+    sequence = isl.UnionMap(f"{{ layer[{outer}x, y] -> sequence[{outer[:-2]}] }}")
     owned = layer.apply_range(sequence).reverse().apply_range(vertices)
     return bool(
         goes_on.is_subset(z.range())

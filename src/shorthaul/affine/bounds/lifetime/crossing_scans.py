@@ -122,7 +122,7 @@ def _argument(flow: DataFlow, line: _Line, join: str) -> Crossing:
     both = same.union(line.opposite)
     lines = line.together.intersect_domain(line.first)
     alive, spill, missing = lines, lines.apply_range(both).range(), 0
-    groups = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    groups = isl.UnionMap("{ }")
     taken = []
     for copies in _read_by_scans(flow, line.scans):
         by_first, by_second = (_reads(flow, name, copies) for name in line.scans)
@@ -183,7 +183,7 @@ def _read_by_scans(flow: DataFlow, scans: tuple[str, str]) -> list[isl.UnionMap]
 
 def _reads(flow: DataFlow, statement: str, copies: isl.UnionMap) -> isl.UnionMap:
     """Return vertex of the statement -> values of which it reads the value itself or a copy."""
-    operands = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    operands = isl.UnionMap("{ }")
     for item in flow.into(statement):
         operands = operands.union(isl.UnionMap.from_map(item.relation.reverse()))
     return operands.apply_range(copies.reverse())

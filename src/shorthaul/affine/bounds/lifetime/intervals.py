@@ -18,7 +18,7 @@ import islpy as isl
 
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, Wavefront, argument, exact_closure
 from shorthaul.affine.effort import results_within, step
-from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.dependences import DataFlow, maps_of
 from shorthaul.affine.tuning import INTERVAL_COMPOSITIONS, WAVEFRONT_OPERATIONS
 
 
@@ -65,7 +65,7 @@ def _of_chain(flow: DataFlow, reach: Reachability, statement: str) -> Wavefront 
 def _apart(needed: isl.UnionMap, before: isl.UnionMap) -> bool:
     """True if lines that share a vertex are ordered in time."""
     sharing = needed.apply_range(needed.reverse())
-    same = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    same = isl.UnionMap("{ }")
     domain = sharing.domain()
     same = same.union(domain.identity())
     return bool(sharing.subtract(same).is_subset(before.union(before.reverse())))
@@ -73,17 +73,15 @@ def _apart(needed: isl.UnionMap, before: isl.UnionMap) -> bool:
 
 def _ordered(earlier: isl.UnionMap) -> isl.UnionMap:
     """Return ``earlier`` (first vertex -> that of an earlier line) with the closures of its short translations."""
-    maps: list[isl.Map] = []
-    earlier.foreach_map(maps.append)
     result = earlier
-    for item in sorted(maps, key=str):
+    for item in sorted(maps_of(earlier), key=str):
         width, name = item.dim(isl.dim_type.in_), item.get_tuple_name(isl.dim_type.in_)
         names = [f"x{at}" for at in range(width)]
         for move in itertools.product((-1, 0, 1), repeat=width):
             values = [f"{x} + {value}" for x, value in zip(names, move, strict=True)]
             text = f"{{ {name}[{', '.join(names)}] -> {name}[{', '.join(values)}] }}"
             step()
-            piece = item.intersect(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)).coalesce()
+            piece = item.intersect(isl.Map(text)).coalesce()
             if any(move) and not piece.is_empty():
                 closed = exact_closure([piece])
                 result = result if closed is None else result.union(closed)

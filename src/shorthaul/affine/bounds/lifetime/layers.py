@@ -17,7 +17,7 @@ from typing import Any
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, read_map, summed
+from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, summed_text, ways_back
 from shorthaul.affine.bounds.partition.parts import sets_of, thickness, united
 from shorthaul.affine.effort import results_within
@@ -66,7 +66,7 @@ def _of_statement(flow: DataFlow, reach: Reachability, name: str) -> Layers | No
     width = domain.dim(_SET)
     inside = isl.UnionSet.from_set(domain)
     x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
-    back = read_map(f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : y0 = x0 - 1 }}")
+    back = isl.UnionMap(f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : y0 = x0 - 1 }}")
     back = back.intersect_domain(inside).intersect_range(inside)
     ancestors = reach.ancestors(name, steps=LAYER_COMPOSITIONS)
     if back.is_empty() or not back.is_subset(ancestors):
@@ -74,7 +74,7 @@ def _of_statement(flow: DataFlow, reach: Reachability, name: str) -> Layers | No
     way = _way_of(reach, name, back)
     if way is None:
         return None
-    layer = read_map(f"{{ {name}[{', '.join(x)}] -> layer[x0] }}").intersect_domain(inside)
+    layer = isl.UnionMap(f"{{ {name}[{', '.join(x)}] -> layer[x0] }}").intersect_domain(inside)
     ends = layer.intersect_domain(way[0].domain()).reverse().coalesce()
     pieces = tuple(alive_per_event(flow, ends))
     sums = tuple(positive_sum(where, count, flow.program.context) for where, count in pieces)
@@ -105,7 +105,7 @@ def _width_of(levels: Sequence[isl.UnionMap]) -> int:
 
 def _distinct(levels: Sequence[isl.UnionMap]) -> bool:
     """True if no vertex is on two paths (each level by itself is injective)."""
-    together = read_map("{ }")
+    together = isl.UnionMap("{ }")
     for level in levels:
         together = together.union(level.reverse())
     return bool(together.is_single_valued())

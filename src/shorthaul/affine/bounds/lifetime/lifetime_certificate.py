@@ -50,8 +50,3 @@ def _inside(where: isl.Set, program: Program) -> isl.Set:
     for at in range(domain.dim(isl.dim_type.set)):  # as in the piece, so that the text has one kind of names
         domain = domain.set_dim_name(isl.dim_type.set, at, f"x{at}")
     return where.intersect(domain)
-
-
-def read_map(text: str) -> isl.UnionMap:
-    """Return the map that isl's notation tells."""
-    return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)

@@ -20,7 +20,7 @@ from typing import Any
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, read_map, summed
+from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.phases import between_events, events_of
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of, summed_text
 from shorthaul.affine.effort import step, within
@@ -60,7 +60,7 @@ class _Steps:
         width = self.events.get_set_list().get_at(0).dim(_SET)
         x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
         where = " and ".join([*(f"x{at} = y{at}" for at in range(self.axis)), *conditions])
-        found = read_map(f"{{ {self.name}[{', '.join(x)}] -> {self.name}[{', '.join(y)}] : {where} }}")
+        found = isl.UnionMap(f"{{ {self.name}[{', '.join(x)}] -> {self.name}[{', '.join(y)}] : {where} }}")
         return found.intersect_domain(self.events).intersect_range(self.events)
 
     def after(self, steps: int) -> str:
@@ -142,7 +142,7 @@ def moments(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[Moments]:
             passing = _number(whole, sizes)
             if passing > sizes["S"]:
                 found.append((passing, steps, whole))
-    taken = _read_set("{ }")
+    taken = isl.UnionSet("{ }")
     for passing, steps, whole in sorted(found, key=lambda item: -item[0]):
         if whole.alive.range().intersect(taken).is_empty():
             for item in within(PHASE_OPERATIONS, _at_sizes(reach, steps, whole, passing, sizes)):
@@ -169,7 +169,7 @@ def _at_places(name: str, width: int, domain: isl.UnionSet, axis: int, line: int
     """Return the first event at every place of a line in every step."""
     x = [f"x{at}" for at in range(width)]
     kept = ", ".join([*x[: axis + 1], x[line]])
-    return read_map(f"{{ [{kept}] -> {name}[{', '.join(x)}] }}").intersect_range(domain).lexmin().range().coalesce()
+    return isl.UnionMap(f"{{ [{kept}] -> {name}[{', '.join(x)}] }}").intersect_range(domain).lexmin().range().coalesce()
 
 
 def _between_sets(reach: Reachability, steps: _Steps) -> Interval | None:
@@ -195,7 +195,7 @@ def _between_sets(reach: Reachability, steps: _Steps) -> Interval | None:
 
 def _what_is_read(reach: Reachability, readers: isl.UnionMap) -> isl.UnionMap:
     """Return event -> what its readers read."""
-    found = read_map("{ }")
+    found = isl.UnionMap("{ }")
     for name in sorted(names_of(readers.range())):
         step()
         found = found.union(readers.apply_range(reach.reads(name)))
@@ -233,9 +233,9 @@ def _at_chosen(steps: _Steps, whole: Interval, places: list[int]) -> Interval:
     width = steps.events.get_set_list().get_at(0).dim(_SET)
     x = ", ".join(f"x{at}" for at in range(width))
     where = " or ".join(f"x{steps.line} = {place}" for place in places)
-    alive = whole.alive.intersect_domain(_read_set(f"{{ {steps.name}[{x}] : {where} }}"))
+    alive = whole.alive.intersect_domain(isl.UnionSet(f"{{ {steps.name}[{x}] : {where} }}"))
     for place in places:  # only sizes at which all of them are places of the line
-        there = alive.domain().intersect(_read_set(f"{{ {steps.name}[{x}] : x{steps.line} = {place} }}"))
+        there = alive.domain().intersect(isl.UnionSet(f"{{ {steps.name}[{x}] : x{steps.line} = {place} }}"))
         alive = alive.intersect_params(there.params())
     before = steps.pairs(steps.up_to(before=True))  # in any step: then a vertex is at one place only
     return whole.of(alive.subtract(before.apply_range(alive)).coalesce())
@@ -262,7 +262,7 @@ def _between_single(reach: Reachability, steps: _Steps) -> list[Interval]:
 def _single(steps: _Steps, *, last: bool) -> isl.UnionSet:
     width = steps.events.get_set_list().get_at(0).dim(_SET)
     x = [f"x{at}" for at in range(width)]
-    every = read_map(f"{{ [{', '.join(x[: steps.axis + 1])}] -> {steps.name}[{', '.join(x)}] }}")
+    every = isl.UnionMap(f"{{ [{', '.join(x[: steps.axis + 1])}] -> {steps.name}[{', '.join(x)}] }}")
     every = every.intersect_range(steps.events)
     return (every.lexmax() if last else every.lexmin()).range().coalesce()
 
@@ -274,7 +274,9 @@ def _in_order(kind: Interval, steps: _Steps) -> bool:
     if not order.is_subset(after.union(order.apply_range(after))):
         return False
     sharing = kind.alive.apply_range(kind.alive.reverse())
-    apart = steps.pairs(f"(x{steps.axis} - y{steps.axis}) mod {kind.times} != 0") if kind.times > 1 else read_map("{ }")
+    apart = (
+        steps.pairs(f"(x{steps.axis} - y{steps.axis}) mod {kind.times} != 0") if kind.times > 1 else isl.UnionMap("{ }")
+    )
     rest = sharing.subtract(sharing.domain().identity()).subtract(apart)
     return bool(rest.is_subset(order.union(order.reverse())))
 
@@ -316,10 +318,6 @@ def _sets(union: isl.UnionSet) -> list[isl.Set]:
     found: list[isl.Set] = []
     union.foreach_set(found.append)
     return sorted(found, key=str)
-
-
-def _read_set(text: str) -> isl.UnionSet:
-    return isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, text)
 
 
 # -- as a part of a bound
@@ -372,10 +370,10 @@ def _kind_lines(number: int, kind: Interval, program: Any) -> Iterator[str]:
 def _certificate(item: Moments) -> dict[str, Any]:
     width = item.steps.flow.program.by_name[item.steps.name].domain.dim(_SET)
     x = [f"x{at}" for at in range(width)]
-    order, ancestors, descendants = read_map("{ }"), read_map("{ }"), read_map("{ }")
+    order, ancestors, descendants = isl.UnionMap("{ }"), isl.UnionMap("{ }"), isl.UnionMap("{ }")
     intervals = []
     for number, kind in enumerate(item.kinds):
-        named = read_map(f"{{ k{number}[{', '.join(x)}] -> {item.steps.name}[{', '.join(x)}] }}")
+        named = isl.UnionMap(f"{{ k{number}[{', '.join(x)}] -> {item.steps.name}[{', '.join(x)}] }}")
         order = order.union(named.apply_range(_order(kind, item.steps)).apply_range(named.reverse()))
         ancestors, descendants = ancestors.union(kind.ancestors), descendants.union(kind.descendants)
         turn = "0" if kind.times == 1 else f"x{item.steps.axis} mod {kind.times}"

@@ -29,7 +29,7 @@ from typing import Any, Final
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, read_map, summed
+from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.routes import routes
 from shorthaul.affine.bounds.lifetime.sequences import in_sequence, middles, sharing_in_sequence, sides
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of, summed_text, ways_back
@@ -80,7 +80,7 @@ class Phase:
     times: int = 1
     last: bool = False
     whole: bool = False
-    order: isl.UnionMap = field(default_factory=lambda: read_map("{ }"))
+    order: isl.UnionMap = field(default_factory=lambda: isl.UnionMap("{ }"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _steps(event: str, width: int, domain: isl.UnionSet, axis: int, free: int | 
     """Return the events whose coordinate ``axis`` differs by ``length``; ``free`` is that of their chain, if any."""
     names = [f"x{at}" for at in range(width)]
     after = ["y" if at == free else f"{name} + {length}" if at == axis else name for at, name in enumerate(names)]
-    moved = read_map(f"{{ {event}[{', '.join(names)}] -> {event}[{', '.join(after)}] }}")
+    moved = isl.UnionMap(f"{{ {event}[{', '.join(names)}] -> {event}[{', '.join(after)}] }}")
     return moved.intersect_domain(domain).intersect_range(domain)
 
 
@@ -178,7 +178,7 @@ def _with_middles(
             yield Phases(names, tuple(kinds), axis)
         # what neither half needs: read by what is no descendant of the middle, and no ancestor of it
         neither = whole.subtract(before.union(middle).union(middle.apply_range(after)))
-        taken = read_map("{ }") if first is None else first.vertices
+        taken = isl.UnionMap("{ }") if first is None else first.vertices
         third = phase_of(reach, same, once, exists, neither, edges=_EDGES[0], taken=taken, through=whole)
         third = None if third is None else counted(reach, third)
         if third is None or second is None or _is_small([third]):
@@ -272,7 +272,7 @@ def _on_line(between: isl.UnionMap, event: str, width: int, line: Sequence[int])
     """Return those of the relation b -> vertex whose vertices are of the statement and the line of b."""
     x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
     where = " and ".join(f"x{at} = y{at}" for at in line)
-    return between.intersect(read_map(f"{{ {event}[{', '.join(x)}] -> {event}[{', '.join(y)}] : {where} }}"))
+    return between.intersect(isl.UnionMap(f"{{ {event}[{', '.join(x)}] -> {event}[{', '.join(y)}] : {where} }}"))
 
 
 def between_events(
@@ -286,7 +286,7 @@ def between_events(
     inside = inside.coalesce()
     reached = front = pairs.domain().identity()
     for _ in range(2 * PHASE_COMPOSITIONS):
-        following = read_map("{ }")
+        following = isl.UnionMap("{ }")
         for name in sorted(names_of(front.range()) & set(flow.program.by_name)):
             for item in flow.out_of(name):
                 step()
@@ -323,7 +323,7 @@ def phase_of(
     through = between if through is None else through
     events = pairs.domain()
     exists = exists.intersect_domain(events)
-    operands = read_map("{ }")
+    operands = isl.UnionMap("{ }")
     for name in sorted(names_of(between.range())):
         operands = operands.union(between.apply_range(reach.reads(name)))
     operands = operands.subtract(events.identity()).coalesce()
@@ -433,12 +433,12 @@ def _certificate(item: Phases, program: Program) -> dict[str, Any]:
 def _order(item: Phases, width: int) -> isl.UnionMap:
     """Return interval -> those that end before it on its line; those of kind 0 are k0[...], named by their events."""
     x = ", ".join(f"x{at}" for at in range(width))
-    found = read_map("{ }")
+    found = isl.UnionMap("{ }")
     for (one, later), (other, sooner) in itertools.product(enumerate(item.kinds), repeat=2):
         if later.times != sooner.times:
             continue
         order = later.order.union(later.ends.domain().identity()) if other < one and not later.whole else later.order
-        names = [read_map(f"{{ k{at}[{x}] -> {item.events[0]}[{x}] }}") for at in (one, other)]
+        names = [isl.UnionMap(f"{{ k{at}[{x}] -> {item.events[0]}[{x}] }}") for at in (one, other)]
         ends = [kind.ends.domain() for kind in (later, sooner)]
         order = order.intersect_domain(ends[0]).intersect_range(ends[1])
         found = found.union(names[0].apply_range(order).apply_range(names[1].reverse()))

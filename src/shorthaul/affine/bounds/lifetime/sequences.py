@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import islpy as isl
 
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
+from shorthaul.affine.integer_sets.dependences import maps_of
 
 
 def in_sequence(
@@ -72,15 +73,13 @@ def _along(events: isl.UnionSet, line: Sequence[int], where: str) -> isl.UnionMa
     name = sets[0].get_tuple_name()
     conditions = " and ".join([*(f"x{at} = y{at}" for at in line), where])
     text = f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : {conditions} }}"
-    pairs = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
+    pairs = isl.UnionMap(text)
     return pairs.intersect_domain(events).intersect_range(events)
 
 
 def middles(reach: Reachability, between: isl.UnionMap) -> Iterator[tuple[str, isl.UnionMap]]:
     """Yield statements of which one chain lies between b and b', with b -> the middle of the chain."""
-    maps: list[isl.Map] = []
-    between.foreach_map(maps.append)
-    for item in sorted(maps, key=str):
+    for item in sorted(maps_of(between), key=str):
         name = item.get_tuple_name(isl.dim_type.out)
         closure = reach.closure(name)
         if closure is None:
@@ -88,9 +87,7 @@ def middles(reach: Reachability, between: isl.UnionMap) -> Iterator[tuple[str, i
         width = item.dim(isl.dim_type.out)
         low, high = ([f"{letter}{at}" for at in range(width)] for letter in "lh")
         halves = [f"floor(({a} + {b})/2)" for a, b in zip(low, high, strict=True)]
-        half = isl.Map.read_from_str(
-            isl.DEFAULT_CONTEXT, f"{{ [{', '.join(low + high)}] -> {name}[{', '.join(halves)}] }}"
-        )
+        half = isl.Map(f"{{ [{', '.join(low + high)}] -> {name}[{', '.join(halves)}] }}")
         first, last = item.lexmin(), item.lexmax()
         middle = isl.UnionMap.from_map(
             first.flat_range_product(last).reset_tuple_id(isl.dim_type.out).apply_range(half)

@@ -79,7 +79,7 @@ def _every_other(pairs: isl.UnionMap, axis: int) -> Iterator[isl.UnionMap]:
     x = [f"x{at}" for at in range(events.dim(_SET))]
     for rest in (0, 1):
         text = f"{{ {events.get_tuple_name()}[{', '.join(x)}] : x{axis} mod 2 = {rest} }}"
-        yield pairs.intersect_domain(isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, text))
+        yield pairs.intersect_domain(isl.UnionSet(text))
 
 
 def _after_last(reach: Reachability, pairs: isl.UnionMap, exists: isl.UnionMap, axis: int) -> Phase | None:
@@ -88,7 +88,7 @@ def _after_last(reach: Reachability, pairs: isl.UnionMap, exists: isl.UnionMap, 
     (name,) = names_of(last)
     _, later = next(iter(reach.further_descendants(name)), ("", last.identity()))
     later, known = later.intersect_domain(last), exists.intersect_domain(last)
-    ends = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    ends = isl.UnionMap("{ }")
     for item in reach.references(later.range()):
         ends = ends.union(later.apply_range(item).intersect(known))
     if ends.is_empty():
@@ -109,9 +109,7 @@ def _single(name: str, domain: isl.UnionSet, axis: int) -> Iterator[isl.UnionSet
     events = domain.get_set_list().get_at(0)
     width = events.dim(_SET)
     x = [f"x{at}" for at in range(width)]
-    steps = isl.Map.read_from_str(
-        isl.DEFAULT_CONTEXT, f"{{ [{', '.join(x[: axis + 1])}] -> {name}[{', '.join(x)}] }}"
-    ).intersect_range(events)
+    steps = isl.Map(f"{{ [{', '.join(x[: axis + 1])}] -> {name}[{', '.join(x)}] }}").intersect_range(events)
     for single in (steps.lexmin(), steps.lexmax()):
         yield isl.UnionSet.from_set(single.range().coalesce())
 
@@ -121,7 +119,5 @@ def _pairs(name: str, events: isl.UnionSet, axis: int, told: str) -> isl.UnionMa
     width = events.get_set_list().get_at(0).dim(_SET)
     x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
     where = " and ".join([*(f"x{at} = y{at}" for at in range(axis)), told])
-    pairs = isl.UnionMap.read_from_str(
-        isl.DEFAULT_CONTEXT, f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : {where} }}"
-    )
+    pairs = isl.UnionMap(f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : {where} }}")
     return pairs.intersect_domain(events)

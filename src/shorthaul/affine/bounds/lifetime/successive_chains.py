@@ -47,7 +47,7 @@ def _pairs(flow: DataFlow, reach: Reachability, first: str, second: str) -> isl.
     for common in range(min(widths), 0, -1):
         where = " and ".join(f"x{at} = y{at}" for at in range(common))
         text = f"{{ {first}[{', '.join(x)}] -> {second}[{', '.join(y)}] : {where} }}"
-        pairs = known.intersect(isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)).coalesce()
+        pairs = known.intersect(isl.UnionMap(text)).coalesce()
         if not pairs.is_empty() and pairs.is_single_valued() and pairs.is_injective():
             return pairs
     return None
@@ -64,7 +64,7 @@ def _of_pairs(flow: DataFlow, reach: Reachability, first: str, second: str) -> I
     for _, later in reach.further_descendants(second):
         later = later.intersect_domain(pairs.range())
         known = reach.ancestors(second)
-        alive = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+        alive = isl.UnionMap("{ }")
         for item in reach.references(later.range()):
             alive = alive.union(later.apply_range(item).intersect(known))
         ends = pairs.apply_range(alive).coalesce()

@@ -119,7 +119,7 @@ class Reachability:
         """Return instances of the statement -> what they read (by the reference ``tag``)."""
         key = statement, tag
         if key not in self._reads:
-            result = _nothing()
+            result = isl.UnionMap("{ }")
             step()
             for item in self.flow.into(statement):
                 if tag is None or item.reference.tag == tag:
@@ -171,7 +171,7 @@ class Reachability:
             names = [f"{letter}{at}" for letter in "xy" for at in range(width)]
             same = " and ".join(f"x{at} = y{at}" for at in range(outer)) or "true"
             text = f"{{ {name}[{', '.join(names[:width])}] -> {name}[{', '.join(names[width:])}] : {same} }}"
-            line = order.intersect(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)).coalesce()
+            line = order.intersect(isl.Map(text)).coalesce()
             if own[0].is_subset(line) and line.domain().is_subset(own[0].domain()):
                 return isl.UnionMap.from_map(line)
         return None
@@ -194,7 +194,7 @@ class Reachability:
             first = closure.range().subtract(closure.domain())
         reached = front = first.identity()
         for _ in range(WAVEFRONT_COMPOSITIONS):
-            following = _nothing()
+            following = isl.UnionMap("{ }")
             for name in sorted(names_of(front.range())):
                 for item in self.flow.out_of(name):
                     step()
@@ -218,7 +218,7 @@ class Reachability:
         known = self._ancestors.setdefault(event, [])
         if not known:
             same = isl.UnionSet.from_set(self.flow.program.by_name[event].domain).identity()
-            known.append(_Seen(same, _nothing()))
+            known.append(_Seen(same, isl.UnionMap("{ }")))
         if only is None:
             while len(known) <= steps and not known[-1].ended:
                 known.append(self._further(known[-1]))
@@ -238,7 +238,7 @@ class Reachability:
             closure = self.closure(name) if name in self.flow.program.by_name else None
             if closure is not None:
                 widened = widened.union(front.apply_range(closure.reverse()))
-        following = _nothing()
+        following = isl.UnionMap("{ }")
         for name in sorted(names_of(widened.range())):
             if name in self.flow.program.by_name:
                 step()
@@ -294,10 +294,6 @@ def ways_back(
         following = [item for item in longer if item[-1][2] or not injective]
         yield from (tuple(item[1] for item in levels[1:]) for levels in following)
         front = following[:MOST_PATHS_BACK]
-
-
-def _nothing() -> isl.UnionMap:
-    return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
 
 
 def names_of(points: isl.UnionSet) -> set[str]:

@@ -24,7 +24,7 @@ import numpy as np
 import sympy
 
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
-from shorthaul.affine.integer_sets.subspaces import Subspace, image_rank, lattice, span
+from shorthaul.affine.integer_sets.subspaces import Subspace, image_rank, lattice, span, unit
 
 _DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 24, 60)
 
@@ -82,7 +82,7 @@ def constraining(
     kernels: tuple[Subspace, ...], dimensions: int
 ) -> tuple[tuple[tuple[tuple[int, ...], ...], tuple[int, ...], int], ...]:
     """Return the subspaces that :func:`constraints` tests: a basis, the ranks of its images, and its own rank."""
-    full = span([[int(row == column) for column in range(dimensions)] for row in range(dimensions)])
+    full = span(unit(dimensions))
     spaces = dict.fromkeys((*(lattice(kernels, dimensions) or ()), full))
     found = [(space, tuple(image_rank(space, kernel) for kernel in kernels), len(space)) for space in spaces]
     return tuple(sorted(found, key=lambda item: (item[2], item[0])))

@@ -63,11 +63,6 @@ def instances(small: tuple[str, ...] = (), sets: Iterable[tuple[str, ...]] = ())
     return *(Instance(regime, small) for regime in COMPARED_ARGUMENTS), *more
 
 
-def empty_union() -> isl.UnionSet:
-    """Return the empty union set."""
-    return isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
-
-
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A K-partition argument, and at the instances the points of its domains and what few values do to U.
@@ -230,7 +225,7 @@ def _of_part(
                 part = with_own([whole])[0] if has_own else whole
                 if has_own and not part.own:
                     return
-                argument = partition([part], empty_union(), symmetric=symmetric, limited_by=limit)
+                argument = partition([part], isl.UnionSet("{ }"), symmetric=symmetric, limited_by=limit)
             made = None if argument is None else candidate(argument, flow, where)
         except isl.Error:
             continue

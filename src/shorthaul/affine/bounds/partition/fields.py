@@ -10,9 +10,10 @@ import islpy as isl
 from shorthaul.affine.bounds.partition.isoperimetry import Offset
 from shorthaul.affine.bounds.partition.parts import as_union, union_of, union_of_maps
 from shorthaul.affine.bounds.partition.paths import Step, affine_steps, with_starts
-from shorthaul.affine.bounds.partition.stencil_reads import Read, shift_map, unit
+from shorthaul.affine.bounds.partition.stencil_reads import Read, shift_map
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.subspaces import unit
 from shorthaul.affine.model import Program
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.tuning import LONGEST_LAYER_PATH, MOST_PATHS_BACK
@@ -51,7 +52,7 @@ class Line:
         steps, places = self.coordinates(offset)
         values = [*places, *([f"({steps}) mod {period}"] if period > 1 else [])]
         names = ", ".join(f"x{at}" for at in range(len(offset)))
-        return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {statement}[{names}] -> [{', '.join(values)}] }}")
+        return isl.UnionMap(f"{{ {statement}[{names}] -> [{', '.join(values)}] }}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from shorthaul.affine.integer_sets.subspaces import span
+from shorthaul.affine.integer_sets.subspaces import less, span
 from shorthaul.affine.tuning import MOST_NEIGHBOURS
 
 Offset = tuple[int, ...]
@@ -90,7 +90,7 @@ _CROSSES = {2: _CROSS, 3: _CROSS_IN_SPACE}
 def differences(shifts: frozenset[Offset]) -> frozenset[Offset]:
     """Return the vectors from the least of ``shifts`` to all of them."""
     least = min(shifts)
-    return frozenset(tuple(a - b for a, b in zip(item, least, strict=True)) for item in shifts)
+    return frozenset(less(item, least) for item in shifts)
 
 
 def isoperimetric_constant(offsets: frozenset[Offset], n: int | None = None) -> tuple[sympy.Expr, Shape] | None:
@@ -104,7 +104,7 @@ def isoperimetric_constant(offsets: frozenset[Offset], n: int | None = None) -> 
     n = len(next(iter(offsets))) if n is None else n
     if n == 1:
         origin, *others = sorted(offsets)
-        along = tuple(_from(origin, item) for item in others[:1])
+        along = tuple(less(item, origin) for item in others[:1])
         return sympy.Integer(len(offsets) - 1), Shape("a set on the line", _LINE, origin=origin, edges=along)
     found: dict[sympy.Expr, Shape] = {}
     for origin, edges in _frames(offsets, n):
@@ -128,15 +128,11 @@ def _pyramids(offsets: frozenset[Offset], n: int) -> Iterator[tuple[frozenset[Of
     """Yield the places of every plane through n of them that leaves a place out, and one that is left out."""
     done: set[frozenset[Offset]] = set()
     for origin, *others in itertools.combinations(sorted(offsets), n) if len(offsets) <= MOST_NEIGHBOURS else ():
-        edges = [_from(origin, item) for item in others]
-        base = frozenset(item for item in offsets if len(span([*edges, _from(origin, item)])) == n - 1)
+        edges = [less(item, origin) for item in others]
+        base = frozenset(item for item in offsets if len(span([*edges, less(item, origin)])) == n - 1)
         if base not in done and len(span(edges)) == n - 1 and base != offsets:
             done.add(base)
             yield base, min(offsets - base)
-
-
-def _from(origin: Offset, place: Offset) -> Offset:
-    return tuple(a - b for a, b in zip(place, origin, strict=True))
 
 
 def _pyramid(n: int, constant: sympy.Expr, base: Shape, apex: Offset) -> tuple[sympy.Expr, Shape]:
@@ -150,7 +146,7 @@ def _pyramid(n: int, constant: sympy.Expr, base: Shape, apex: Offset) -> tuple[s
 def _frames(offsets: frozenset[Offset], n: int) -> Iterator[tuple[Offset, tuple[Offset, ...]]]:
     """Yield a place of the neighbourhood and n independent edges that lead from it to others."""
     for origin in sorted(offsets):
-        edges = [tuple(a - b for a, b in zip(item, origin, strict=True)) for item in sorted(offsets) if item != origin]
+        edges = [less(item, origin) for item in sorted(offsets) if item != origin]
         if len(offsets) > MOST_NEIGHBOURS:
             edges = [item for item in edges if sum(map(abs, item)) == 1]
         for chosen in itertools.combinations(edges, n):

@@ -50,7 +50,7 @@ from shorthaul.affine.bounds.partition.parts import (
 from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.counting import card
-from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span
+from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span, unit
 
 _SET = isl.dim_type.set
 #: The parameter that stands for the width of the band in which instances count less (see ``symmetric_reads``).
@@ -225,8 +225,7 @@ def _disjoint(parts: Sequence[Part]) -> bool:
     """True if the parts do not meet in the common space."""
     if len(parts) == 1:
         return True
-    unit = [[int(a == b) for b in range(len(parts[0].order))] for a in range(len(parts[0].order))]
-    images = [part.embedding(unit).range() for part in parts]
+    images = [part.embedding(unit(len(part.order))).range() for part in parts]
     return all(a.intersect(b).is_empty() for a, b in itertools.combinations(images, 2))
 
 
@@ -237,12 +236,8 @@ def _separating(parts: Sequence[Part], kernels: Sequence[Subspace]) -> int | Non
         vertices = [vertices_of((part,), family) for part in parts]
         if any(not a.intersect(b).is_empty() for a, b in itertools.combinations(vertices, 2)):
             shared.append(space)
-    width = len(parts[0].order)
-    for at in range(width):
-        unit = [int(at == other) for other in range(width)]
-        if all(len(span([*space, unit])) == len(space) for space in shared):
-            return at
-    return None
+    rows = enumerate(unit(len(parts[0].order)))
+    return next((at for at, row in rows if all(len(span([*space, row])) == len(space) for space in shared)), None)
 
 
 def fold(parts: Sequence[Part], family: int) -> int | None:
@@ -330,7 +325,7 @@ def few_values(
             typical *= count.at({name: sizes[name] for name in small})
     if not found:
         return None
-    others = [[int(at == other) for at in range(width)] for other in range(width) if other not in found]
+    others = [row for at, row in enumerate(unit(width)) if at not in found]
     return Limit(tuple(found), points, max(1, typical), span(others))
 
 
@@ -451,7 +446,7 @@ def _mirrored(part: Part, a: int, b: int) -> bool:
     other = f"{part.statement}[{', '.join(f'y{at}' for at in range(dimensions))}]"
     rows = kernel(together, dimensions)
     equal = [f"{_combination(row, 'x')} = {_combination(row, 'y')}" for row in rows]
-    slices = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {same} -> {other} : {' and '.join(equal)} }}")
+    slices = isl.UnionMap(f"{{ {same} -> {other} : {' and '.join(equal)} }}")
     swapped = meeting.intersect(meeting.reverse())  # a(p) = b(q) and b(p) = a(q)
     return bool((not rows or meeting.is_subset(slices)) and swapped.is_empty())
 

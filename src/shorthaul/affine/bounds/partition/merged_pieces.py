@@ -13,7 +13,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate, empty_union
+import islpy as isl
+
+from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate
 from shorthaul.affine.bounds.partition.k_partition import partition
 from shorthaul.affine.bounds.partition.parts import Part, sets_of, union_of_maps
 from shorthaul.affine.bounds.partition.paths import Path, with_starts
@@ -43,7 +45,7 @@ def _merged(alike: Sequence[Candidate], flow: DataFlow, where: tuple[Instance, .
     for family, path in enumerate(parts[0].paths):
         if not path.is_chain:
             parts = _with_one_source(parts, family, flow)
-    argument = partition(parts, empty_union(), symmetric=False)
+    argument = partition(parts, isl.UnionSet("{ }"), symmetric=False)
     if argument is None or len(argument.parts) < len(parts):
         return None
     made = candidate(argument, flow, where)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import islpy as isl
 
-from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate, empty_union
+from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate
 from shorthaul.affine.bounds.partition.k_partition import partition
 from shorthaul.affine.bounds.partition.merged_pieces import merged_pieces
 from shorthaul.affine.bounds.partition.parts import Part
@@ -68,7 +68,7 @@ def _merge(one: Part, other: Part, flow: DataFlow, where: tuple[Instance, ...]) 
             parts = (one, Part(other.statement, other.domain, paths, order, ground=other.ground))
             try:
                 with limited(PARTITION_OPERATIONS):
-                    argument = partition(parts, empty_union(), symmetric=False)
+                    argument = partition(parts, isl.UnionSet("{ }"), symmetric=False)
                 if argument is not None and len(argument.parts) == 2:
                     argument = replace(argument, far=away_from_diagonal(argument))
                     made = candidate(argument, flow, where)
@@ -91,7 +91,7 @@ def _groups(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, 
             parts = [_sorted(item.argument.parts[0]) for item in group]
             try:
                 with limited(PARTITION_OPERATIONS):
-                    argument = partition(parts, empty_union(), symmetric=False)
+                    argument = partition(parts, isl.UnionSet("{ }"), symmetric=False)
                 if argument is not None:
                     made = candidate(argument, flow, where)
                     if made.worth(0) > 1.01 * max(item.worth(0) for item in group):

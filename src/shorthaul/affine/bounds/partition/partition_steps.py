@@ -138,7 +138,7 @@ def _share(argument: Partition, family: int) -> str:
 def _sources(argument: Partition, flow: DataFlow) -> Iterator[str]:
     """Yield the sources by what makes them events."""
     program = flow.program
-    inputs = isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    inputs = isl.UnionSet("{ }")
     for item in flow.inputs.values():
         inputs = inputs.union(as_union(item))
     spare = argument.sources.subtract(argument.spill)

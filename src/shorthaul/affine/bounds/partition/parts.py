@@ -158,7 +158,7 @@ def as_union(points: isl.Set) -> isl.UnionSet:
 
 def union_of(sets: Iterable[isl.Set]) -> isl.UnionSet:
     """Return the union of sets of any spaces."""
-    result = isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    result = isl.UnionSet("{ }")
     for item in sets:
         result = result.union(as_union(item))
     return result
@@ -166,7 +166,7 @@ def union_of(sets: Iterable[isl.Set]) -> isl.UnionSet:
 
 def union_of_maps(maps: Iterable[isl.UnionMap]) -> isl.UnionMap:
     """Return the union of union maps."""
-    result = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    result = isl.UnionMap("{ }")
     for item in maps:
         result = result.union(item)
     return result

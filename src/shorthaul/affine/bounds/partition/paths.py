@@ -19,7 +19,7 @@ import islpy as isl
 
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
-from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span
+from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span, unit
 
 _IN, _PARAM, _DIV, _SET = isl.dim_type.in_, isl.dim_type.param, isl.dim_type.div, isl.dim_type.set
 #: The most paths into a statement, and the most steps of one.
@@ -168,11 +168,11 @@ def _ended(
         return None
     matrix, shift = affine
     dimensions = composed.dim(_IN)
-    space = kernel(matrix, dimensions) if matrix else span(_unit(dimensions))
+    space = kernel(matrix, dimensions) if matrix else span(unit(dimensions))
     maps = tuple(isl.UnionMap.from_map(level) for level in (*levels, composed))
     tags = (*references, last.reference)
     source = composed.get_tuple_name(isl.dim_type.out)
-    if last.source == statement and matrix == _unit(dimensions):
+    if last.source == statement and matrix == unit(dimensions):
         if shift is None or not any(shift):
             return None
         delta = tuple(-value for value in shift)
@@ -204,7 +204,7 @@ def _one_line_per_vertex(relation: isl.UnionMap, statement: str, delta: tuple[in
     rows = kernel([delta], len(delta))
     values = [" + ".join(f"{factor}*{name}" for factor, name in zip(row, names, strict=True)) for row in rows]
     text = f"{{ {statement}[{', '.join(names)}] -> [{', '.join(values)}] }}"
-    lines = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
+    lines = isl.UnionMap(text)
     return bool(relation.reverse().apply_range(lines).is_single_valued())
 
 
@@ -263,10 +263,6 @@ def affine_of(value: isl.MultiAff) -> tuple[tuple[tuple[int, ...], ...], tuple[i
     return tuple(rows), None if parametric else tuple(shift)
 
 
-def _unit(dimensions: int) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(int(row == column) for column in range(dimensions)) for row in range(dimensions))
-
-
 def projection(path: Path, dimensions: int) -> tuple[tuple[int, ...], ...]:
     """Return an integer matrix with the path's kernel."""
-    return kernel(path.kernel, dimensions) if path.kernel else _unit(dimensions)
+    return kernel(path.kernel, dimensions) if path.kernel else unit(dimensions)

@@ -13,6 +13,7 @@ from shorthaul.affine.bounds.partition.parts import thickness
 from shorthaul.affine.bounds.partition.paths import affine_steps
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.subspaces import less, unit
 from shorthaul.affine.tuning import LONGEST_LAYER_PATH, MOST_PATH_SETS
 
 _SET = isl.dim_type.set
@@ -44,17 +45,12 @@ def direct_reads(flow: DataFlow) -> dict[str, list[tuple[str, Offset, isl.Map]]]
     return found
 
 
-def unit(width: int) -> tuple[Offset, ...]:
-    """Return the rows of the identity."""
-    return tuple(tuple(int(a == b) for b in range(width)) for a in range(width))
-
-
 def moved(name: str, target: str, shift: Offset) -> isl.Map:
     """Return instance -> the one of another statement at a distance."""
     names = [f"x{at}" for at in range(len(shift))]
     values = [f"{x} + {by}" for x, by in zip(names, shift, strict=True)]
     text = f"{{ {name}[{', '.join(names)}] -> {target}[{', '.join(values)}] }}"
-    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
+    return isl.Map(text)
 
 
 def shift_map(name: str, target: str, shift: Offset) -> isl.UnionMap:
@@ -118,7 +114,7 @@ def stands_for_one(reads: Iterable[Read], place: str) -> bool:
     reads = list(reads)
     themselves = {item.shift for item in reads if not item.by}
     ways = [(at, item.shift) for item in reads for name, at in item.places if name == place]
-    beyond = {tuple(a - b for a, b in zip(shift, at, strict=True)) for at, shift in ways}
+    beyond = {less(shift, at) for at, shift in ways}
     for at in {at for at, _ in ways}:
         reached = {tuple(a + b for a, b in zip(item, at, strict=True)) for item in beyond}
         if len(reached - themselves) > 1:
@@ -200,12 +196,12 @@ def _neighbours(
 
 
 def _moved(shifts: Iterable[Offset], move: Offset) -> frozenset[Offset]:
-    return frozenset(tuple(a - b for a, b in zip(item, move, strict=True)) for item in shifts)
+    return frozenset(less(item, move) for item in shifts)
 
 
 def _best_move(common: frozenset[Offset], shifts: frozenset[Offset]) -> Offset:
     """Return the translation by which most of ``shifts`` are in ``common``, none if that is as good."""
-    moves = {tuple(a - b for a, b in zip(one, other, strict=True)) for one in shifts for other in common}
+    moves = {less(one, other) for one in shifts for other in common}
     still = (0,) * len(next(iter(shifts), ()))
     return max(sorted(moves | {still}), key=lambda move: (len(common & _moved(shifts, move)), move == still))
 

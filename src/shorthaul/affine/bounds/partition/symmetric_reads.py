@@ -38,9 +38,9 @@ import islpy as isl
 
 from shorthaul.affine.bounds.partition.k_partition import BAND, Partition, translation
 from shorthaul.affine.bounds.partition.parts import Part, vertices_of
-from shorthaul.affine.integer_sets.subspaces import span
+from shorthaul.affine.integer_sets.subspaces import span, unit
 
-_UNIT = tuple(tuple(int(a == b) for b in range(3)) for a in range(3))
+_UNIT = unit(3)
 
 
 def away_from_diagonal(plain: Partition) -> tuple[isl.Set, ...]:
@@ -84,8 +84,7 @@ def _sides(plain: Partition, o: int, b: int) -> list[int]:
     for part in plain.parts:
         image = part.embedding(_UNIT).range()
         below, above = (
-            isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [x0, x1, x2] : x{first} < x{second} }}")
-            for first, second in ((o, b), (b, o))
+            isl.UnionSet(f"{{ [x0, x1, x2] : x{first} < x{second} }}") for first, second in ((o, b), (b, o))
         )
         signs.append(1 if image.is_subset(below) else -1 if image.is_subset(above) else 0)
     return signs if sum(signs) == 0 else [0, 0]
@@ -96,7 +95,7 @@ def _far(part: Part, o: int, b: int, sign: int) -> isl.Set:
     names = [f"x{at}" for at in range(3)]
     low, high = (names[part.order[o]], names[part.order[b]])[:: 1 if sign > 0 else -1]
     text = f"[{BAND}] -> {{ {part.statement}[{', '.join(names)}] : {high} - {low} >= {BAND} }}"
-    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, text)
+    return isl.Set(text)
 
 
 def _mirror(plain: Partition, shared: int, o: int, b: int) -> bool:
@@ -104,7 +103,7 @@ def _mirror(plain: Partition, shared: int, o: int, b: int) -> bool:
     first, second = (
         part.levels[shared][0].reverse().apply_range(part.embedding([_UNIT[o], _UNIT[b]])) for part in plain.parts
     )
-    swap = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ [o, b] -> [b, o] }")
+    swap = isl.UnionMap("{ [o, b] -> [b, o] }")
     return bool(first.reverse().apply_range(second).is_subset(swap))
 
 

@@ -21,16 +21,16 @@ import sympy
 
 from shorthaul.affine.bounds.hourglass import axes, of_equal_width, only, same_coordinates
 from shorthaul.affine.bounds.partition.brascamp_lieb import Exponents, best_exponents, least_sum
-from shorthaul.affine.bounds.partition.candidates import best_events, empty_union, usable_paths
+from shorthaul.affine.bounds.partition.candidates import best_events, usable_paths
 from shorthaul.affine.bounds.partition.k_partition import fold, partition, sources_and_spill
 from shorthaul.affine.bounds.partition.parts import Part, as_union, sets_of, thickness, union_of_maps, united
 from shorthaul.affine.bounds.partition.paths import Path, affine_piece, affine_steps, paths_into
 from shorthaul.affine.effort import limited, results_within, step
 from shorthaul.affine.integer_sets.counting import at_least, card, count_formula, most_formula, rational
-from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.dependences import DataFlow, maps_of
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
-from shorthaul.affine.integer_sets.subspaces import kernel, span
+from shorthaul.affine.integer_sets.subspaces import kernel, span, unit
 from shorthaul.affine.proofs.lemmas import BRASCAMP_LIEB, CUTS, FINISHED_SUMS, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
@@ -211,7 +211,7 @@ def of_paths(
     ends = [*chosen[0].levels, *tail][-1].intersect_range(sums.last)
     common = common.intersect(_of(ends.domain(), name, common))
     part = Part(name, common.coalesce(), chosen, tuple(range(width)))
-    made = partition([part], empty_union(), symmetric=False) if thickness(common) == width else None
+    made = partition([part], isl.UnionSet("{ }"), symmetric=False) if thickness(common) == width else None
     if made is None or len(made.cliques) > 1 or made.folds != (1,) * len(chosen):
         return None
     return _argument(made.parts[0], made.exponents.s, 0, tail, sums)
@@ -238,7 +238,7 @@ def _best_sets(path: Path, others: Sequence[Path], width: int) -> list[tuple[Pat
 
 def to_sums(flow: DataFlow, path: Path, sums: Sums) -> tuple[isl.UnionMap, ...] | None:
     """Return how a broadcast goes on from its source to the last term of a sum, None if it does not."""
-    (last,) = _maps(path.levels[-1])
+    (last,) = maps_of(path.levels[-1])
     front: list[tuple[isl.Map, tuple[isl.UnionMap, ...]]] = [(last, ())]
     for _ in range(LONGEST_LAYER_PATH):
         following = []
@@ -256,12 +256,6 @@ def to_sums(flow: DataFlow, path: Path, sums: Sums) -> tuple[isl.UnionMap, ...] 
     return None
 
 
-def _maps(union: isl.UnionMap) -> list[isl.Map]:
-    found: list[isl.Map] = []
-    union.foreach_map(found.append)
-    return found
-
-
 def _argument(
     part: Part, exponents: tuple[Fraction, ...], family: int, tail: tuple[isl.UnionMap, ...], sums: Sums
 ) -> FinishedSums | None:
@@ -272,7 +266,7 @@ def _argument(
     ends = [*part.all_levels[family], *tail][-1]
     if not ends.domain().is_equal(points) or not ends.range().is_subset(sums.last):
         return None
-    rows = kernel(part.paths[family].kernel, len(part.order)) if part.paths[family].kernel else _unit(len(part.order))
+    rows = kernel(part.paths[family].kernel, len(part.order)) if part.paths[family].kernel else unit(len(part.order))
     classes = part.embedding(rows)
     terms = ends.apply_range(sums.same)
     every = union_of_maps([*part.all_levels[family], *tail, terms])
@@ -284,12 +278,8 @@ def _argument(
     if _meet(vertices):
         return None
     sources, _ = sources_and_spill((sums.part,), sums.part.vertices)
-    more, spill = sources_and_spill((rest,), vertices) if others else (empty_union(), united(vertices))
+    more, spill = sources_and_spill((rest,), vertices) if others else (isl.UnionSet("{ }"), united(vertices))
     return FinishedSums(part, exponents, family, tail, sums, more, sources, spill)
-
-
-def _unit(width: int) -> list[list[int]]:
-    return [[int(a == b) for b in range(width)] for a in range(width)]
 
 
 # -- numbers
@@ -326,7 +316,7 @@ def sub_bound(item: FinishedSums, flow: DataFlow, sizes: Mapping[str, int]) -> S
 def sums_certificate(item: FinishedSums, numbers: Mapping[str, object]) -> dict[str, object]:
     """Return the argument as data that a checker of its own verifies."""
     others = [at for at in range(len(item.part.paths)) if at != item.family]
-    nothing = empty_union()
+    nothing = isl.UnionSet("{ }")
     ending = [*item.part.all_levels[item.family], *item.tail]
     read = [item.part.all_levels[at] for at in others]
     terms = item.sums.part

@@ -59,8 +59,7 @@ class Part:
         """
         start, end = self.ends(at)
         moved = self.points.insert_dims(_PARAM, 0, 1).set_dim_name(_PARAM, 0, "place")
-        line = isl.Set.read_from_str(
-            isl.DEFAULT_CONTEXT,
+        line = isl.Set(
             f"[place] -> {{ [{', '.join(f'y{k}' for k in range(len(self.low)))}] : y{at} = place }}",
         )
         number = card(moved.intersect(line))

@@ -260,14 +260,14 @@ def _apart(between: isl.Set, rows: tuple[Row, ...], order: Loops) -> tuple[int, 
     """
     width: int = between.dim(_SET)
     names = [f"v{at}" for at in range(width)]
-    zero = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] : {' = '.join([*names, '0'])} }}")
+    zero = isl.Set(f"{{ [{', '.join(names)}] : {' = '.join([*names, '0'])} }}")
     later = between.intersect(zero.lex_lt_set(between).range())
     if later.is_empty():
         return (0,) * width
     least = later.lexmin()
     step: tuple[int, ...] = tuple(least.dim_min_val(at).to_python() for at in range(width))
     lines = " and ".join(f"{name} = {value}*k" for name, value in zip(names, step, strict=True))
-    multiples = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] : exists k : {lines} }}")
+    multiples = isl.Set(f"{{ [{', '.join(names)}] : exists k : {lines} }}")
     if not between.is_subset(multiples):
         return None
     placed = [sum(a * b for a, b in zip(row.factors, step, strict=True)) for row in rows]
@@ -281,7 +281,7 @@ def _is_chain(anchors: isl.Set, apart: tuple[int, ...]) -> bool:
     ends = [[f"{letter}{at}" for at in range(len(apart))] for letter in "vw"]
     lines = [f"{w} = {v} + {step}*k" for v, w, step in zip(*ends, apart, strict=True)]
     text = f"{{ [{', '.join(ends[0])}] -> [{', '.join(ends[1])}] : exists k : k > 0 and {' and '.join(lines)} }}"
-    later = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
+    later = isl.Map(text)
     before = anchors.apply(later.reverse()).intersect(anchors)
     return bool(before.apply(moved(apart)).is_subset(anchors))
 

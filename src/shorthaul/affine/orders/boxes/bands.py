@@ -191,4 +191,4 @@ def _multiple(loop: Row, total: Row) -> int:
 def _to(rows: Sequence[Row], width: int) -> isl.Map:
     names = [f"x{at}" for at in range(width)]
     text = f"{{ [{', '.join(names)}] -> [{', '.join(row.text(names) for row in rows)}] }}"
-    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
+    return isl.Map(text)

@@ -324,7 +324,7 @@ def _in_boxes(distances: isl.Set, fixed: Mapping[int, int]) -> isl.Set:
     parts = [" or ".join(item.format(names[at], edge, at) for item in signs) for at, edge in fixed.items()]
     where = " and ".join(f"({part})" for part in parts)
     text = f"{{ [{', '.join(names)}] -> [{', '.join(counted)}] : {where} }}"
-    return distances.apply(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text))
+    return distances.apply(isl.Map(text))
 
 
 def tileable(signs: frozenset[Signs], width: int, first: tuple[int, ...] = ()) -> Iterator[Band]:

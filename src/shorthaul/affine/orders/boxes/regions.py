@@ -55,7 +55,7 @@ def box_of(first: Sequence[int], extents: Sequence[int]) -> isl.Set:
     text = " and ".join(
         f"{low} <= {name} < {low + extent}" for name, low, extent in zip(names, first, extents, strict=True)
     )
-    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] : {text or 'true'} }}")
+    return isl.Set(f"{{ [{', '.join(names)}] : {text or 'true'} }}")
 
 
 def regions(places: isl.Set) -> tuple[Region, ...]:

@@ -110,7 +110,7 @@ def _least(
     """
     names = [f"d{at}" for at in range(len(factors))]
     text = f"{{ [{', '.join(names)}] -> [{Row(factors).text(names)}] }}"
-    along = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
+    along = isl.Map(text)
     result: dict[tuple[str, str], int] = {}
     for number, both in enumerate(pairs):
         effort.step(STEPS_PER_SIGN)

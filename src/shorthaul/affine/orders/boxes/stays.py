@@ -292,7 +292,7 @@ def _places(flow: DataFlow, source: str | None, steps: isl.Map, sizes: Mapping[s
 
 
 def _earlier(steps: isl.Map, by: int) -> isl.Map:
-    return steps.apply_range(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [m] -> [m - {by}] }}")) if by else steps
+    return steps.apply_range(isl.Map(f"{{ [m] -> [m - {by}] }}")) if by else steps
 
 
 def _are_nested(links: Sequence[_Link]) -> bool:

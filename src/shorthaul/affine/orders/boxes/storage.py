@@ -214,7 +214,7 @@ def _first_loops(statement: Statement, depth: int, first: Sequence[int]) -> isl.
     names = [f"v{at}" for at in range(len(statement.iterators))]
     values = [*map(str, first), *names[:depth], *("0",) * (depth - len(names))]
     text = f"{{ {statement.name}[{', '.join(names)}] -> [{', '.join(values)}] }}"
-    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text).intersect_domain(statement.domain)
+    return isl.Map(text).intersect_domain(statement.domain)
 
 
 def last_values(program: Program, buffer: Buffer) -> isl.Map:

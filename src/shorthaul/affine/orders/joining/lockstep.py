@@ -78,7 +78,7 @@ class _Copy:
         inner = [f"v{at}" for at in range(1, len(self.statement.iterators))]
         own, copied = ", ".join(["v", *inner]), ", ".join(["w", *inner])
         text = f"{{ {self.statement.name}[{own}] -> {self.name}[{copied}] : v = 2 w + {self.half} }}"
-        return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
+        return isl.Map(text)
 
     @property
     def array(self) -> str:
@@ -338,7 +338,7 @@ def _statement(copy: _Copy, later: int) -> Statement:
         item,
         name=copy.name,
         domain=item.domain.apply(own).coalesce(),
-        schedule=item.schedule.apply_domain(own).apply_range(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, halves)),
+        schedule=item.schedule.apply_domain(own).apply_range(isl.Map(halves)),
         reads=(),
         write=replace(
             item.write,

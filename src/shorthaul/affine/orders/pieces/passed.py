@@ -344,6 +344,6 @@ def _renamed(reference: Reference, source: Part, instances: isl.Map) -> Referenc
         texts = [f"{name} + {row.text(())}" for name, row in zip(names, rows, strict=True)]
         parameters = sorted({name for row in rows for name, _ in row.parameters})
         ends = f"{{ [{', '.join(names)}] -> [{', '.join(texts)}] }}"
-        later = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(parameters)}] -> {ends}")
+        later = isl.Map(f"[{', '.join(parameters)}] -> {ends}")
         relation = relation.apply_range(later.set_tuple_name(_IN, source.array).set_tuple_name(_OUT, source.array))
     return replace(reference, array=source.array, relation=relation)
