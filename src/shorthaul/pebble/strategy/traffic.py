@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
@@ -74,10 +75,10 @@ def _bounded(request: Request) -> Bound:
         return best
     search = request.search.part(0.9, unlimited=tuning.AUTO_EFFORT / 2)
     found = Found(start.plan, start.method, best)
-    if not request.recompute:
-        return _searched(request, found, search).bound
-    plan, _, _ = exact.solve(cdag, request.budget, search=search.part(0.2), incumbent=start.plan)
-    return _searched_recomputing(request, cheaper(cdag, found, replace(found, plan=plan)), search).bound
+    if request.recompute:
+        plan, _, _ = exact.solve(cdag, request.budget, search=search.part(0.2), incumbent=start.plan)
+        found = cheaper(cdag, found, replace(found, plan=plan))
+    return _searched(request, found, search).bound
 
 
 def _computed_bound(request: Request, plan: Plan, *, share: float | None = None) -> Bound:
@@ -99,17 +100,9 @@ def _computed_bound(request: Request, plan: Plan, *, share: float | None = None)
 Planner = Callable[[Request], Found]
 
 
-def _tree(request: Request) -> Found:
-    return _recursion(request, tree_recursion.plan(request.cdag, request.budget), "tree")
-
-
-def _dwt(request: Request) -> Found:
-    return _recursion(request, wavelet.plan(request.cdag, request.budget), "dwt")
-
-
-def _recursion(request: Request, found: Plan, method: str) -> Found:
-    cdag = request.cdag
-    forest = as_forest(cdag)
+def _recursion(request: Request, planned: Callable[[Cdag, int], Plan], method: str) -> Found:
+    cdag, forest = request.cdag, as_forest(request.cdag)
+    found = planned(cdag, request.budget)
     if forest is not None and recursion_is_optimal(cdag, forest):
         return Found(found, method, recursion_bound(found.traffic(cdag.weights)))
     return Found(found, method, algorithmic_bound(cdag))
@@ -121,23 +114,14 @@ def _tree_cuts(request: Request) -> Found:
     return Found(found.plan, "tree-cuts", tree_cuts.bound_of(found) if found.least > least.value else least)
 
 
-def _memory_states(request: Request) -> Found:
-    return _recursion(request, memory_states.plan(request.cdag, request.budget), "memory-states")
-
-
 def _mvm_tiling(request: Request, mvm: matrix_vector.Mvm | None = None) -> Found:
     found = matrix_vector.plan(request.cdag, request.budget, mvm)
     return Found(found, "mvm-tiling", algorithmic_bound(request.cdag))
 
 
-def _layer_by_layer(request: Request) -> Found:
-    found = layer_by_layer.plan(request.cdag, request.budget, search=request.search)
-    return Found(found, "layer-by-layer", algorithmic_bound(request.cdag))
-
-
-def _layer_by_layer_freeing(request: Request) -> Found:
-    found = layer_by_layer.plan(request.cdag, request.budget, freeing=True, search=request.search)
-    return Found(found, "layer-by-layer-freeing", algorithmic_bound(request.cdag))
+def _layer_by_layer(request: Request, *, freeing: bool = False) -> Found:
+    found = layer_by_layer.plan(request.cdag, request.budget, freeing=freeing, search=request.search)
+    return Found(found, "layer-by-layer" + "-freeing" * freeing, algorithmic_bound(request.cdag))
 
 
 def _belady(request: Request) -> Found:
@@ -146,27 +130,27 @@ def _belady(request: Request) -> Found:
 
 
 def _list_scheduling(request: Request) -> Found:
-    start = belady.plan(request.cdag, request.budget, search=request.search.part(0.3))
-    given = Found(start, "list-scheduling", algorithmic_bound(request.cdag))
-    return _list_scheduled(request, given, request.search)
+    return _list_scheduled(request, _begun(request, "list-scheduling", 0.3), request.search)
 
 
 def _tiles(request: Request) -> Found:
-    start = belady.plan(request.cdag, request.budget, search=request.search.part(0.3))
-    return _tiled(request, Found(start, "tiles", algorithmic_bound(request.cdag)), request.search)
+    return _tiled(request, _begun(request, "tiles", 0.3), request.search)
+
+
+def _begun(request: Request, method: str, share: float) -> Found:
+    return replace(_belady(replace(request, search=request.search.part(share))), method=method)
 
 
 def _local_search(request: Request) -> Found:
-    start = belady.plan(request.cdag, request.budget, search=request.search.part(0.5))
-    given = Found(start, "local-search", algorithmic_bound(request.cdag))
+    given = _begun(request, "local-search", 0.5)
     return _annealed(request, given, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT))
 
 
 def _beam(request: Request) -> Found:
     cdag, search = request.cdag, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
-    given = _belady(replace(request, search=search.part(0.2)))
+    given = _begun(replace(request, search=search), "beam", 0.2)
     found = beam.plan(cdag, request.budget, search=search, incumbent=given.plan)
-    return Found(found, "beam", algorithmic_bound(cdag))
+    return replace(given, plan=found)
 
 
 def _exact(request: Request) -> Found:
@@ -184,11 +168,6 @@ def _exact(request: Request) -> Found:
     return Found(found, "exact", better(cdag, best, value, proven=proven, recompute=False))
 
 
-def _liu(request: Request) -> Found:
-    """Liu's order of each whole tree; where it does not fit, the cheapest cuts, with Liu's order of every piece."""
-    return _tree_cuts(request)
-
-
 def _is_done(request: Request, found: Found) -> bool:
     """True if the plan is optimal, or the time is up: what follows would take some to see that."""
     return request.search.remaining_s() <= 0 or is_met(request.cdag, found)
@@ -198,7 +177,7 @@ def _auto(request: Request) -> Found:
     cdag = request.cdag
     forest = as_forest(cdag)
     if forest is not None:
-        return _tree(request) if recursion_is_optimal(cdag, forest) else _tree_cuts(request)
+        return _TREE(request) if recursion_is_optimal(cdag, forest) else _tree_cuts(request)
     best = _quick(request)
     if is_met(cdag, best) or request.search.expired():
         return best
@@ -328,7 +307,7 @@ def _recomputing(request: Request, method: str) -> Found:
     if method != "exact":
         best = _annealed_events(request, best, search.part(0.4 if method == "auto" and is_small else 1.0))
     if method in ("auto", "exact") and is_small and not _is_done(request, best):
-        best = _searched_recomputing(request, best, search.part(0.8))
+        best = _searched(request, best, search.part(0.8))
         best = _annealed_events(request, best, search) if method == "auto" else best
     return best
 
@@ -351,32 +330,29 @@ def _quick(request: Request) -> Found:
 
 
 def _searched(request: Request, best: Found, search: Search) -> Found:
-    """Return what the exact solver makes of the best plan and bound so far; it computes nothing twice."""
-    cdag = request.cdag
-    found, value, proven = exact.solve(
-        cdag, request.budget, search=search, incumbent=best.plan, known_bound=int(best.bound.value)
-    )
-    bound = better(cdag, best.bound, value, proven=proven, recompute=False)
-    return cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact", bound))
+    """Return what the exact solver makes of the best plan and bound so far."""
+    cdag, budget, recompute = request.cdag, request.budget, request.recompute
+    if recompute:
+        found, value, proven = recomputation.solve(cdag, budget, search=search, incumbent=best.plan)
+    else:
+        known = int(best.bound.value)
+        found, value, proven = exact.solve(cdag, budget, search=search, incumbent=best.plan, known_bound=known)
+    bound = better(cdag, best.bound, value, proven=proven, recompute=recompute)
+    name = "exact, recomputing" if recompute else "exact"
+    return cheaper(cdag, Found(best.plan, best.method, bound), Found(found, name, bound))
 
 
-def _searched_recomputing(request: Request, best: Found, search: Search) -> Found:
-    """Return what the exact solver that computes values again makes of the best plan and bound so far."""
-    cdag = request.cdag
-    found, value, proven = recomputation.solve(cdag, request.budget, search=search, incumbent=best.plan)
-    bound = better(cdag, best.bound, value, proven=proven, recompute=True)
-    return cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact, recomputing", bound))
-
+_TREE: Planner = partial(_recursion, planned=tree_recursion.plan, method="tree")
 
 PLANNERS: dict[str, Planner] = {
     "auto": _auto,
     "quick": _quick,
-    "dwt": _dwt,
-    "tree": _tree,
+    "dwt": partial(_recursion, planned=wavelet.plan, method="dwt"),
+    "tree": _TREE,
     "tree-cuts": _tree_cuts,
-    "memory-states": _memory_states,
+    "memory-states": partial(_recursion, planned=memory_states.plan, method="memory-states"),
     "mvm-tiling": _mvm_tiling,
-    "liu": _liu,
+    "liu": _tree_cuts,  # Liu's order of each whole tree; where it does not fit, of every piece of the cheapest cuts
     "belady": _belady,
     "list-scheduling": _list_scheduling,
     "tiles": _tiles,
@@ -384,7 +360,7 @@ PLANNERS: dict[str, Planner] = {
     "beam": _beam,
     "exact": _exact,
     "layer-by-layer": _layer_by_layer,
-    "layer-by-layer-freeing": _layer_by_layer_freeing,
+    "layer-by-layer-freeing": partial(_layer_by_layer, freeing=True),
 }
 
 
