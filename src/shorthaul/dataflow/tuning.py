@@ -50,25 +50,20 @@ CORE_SET_SLACK = 0.9
 TILE_SHARE, TILE_MODEL_TERMS = 0.2, 2e4
 #: What tiles hold together: most actors, how many orders of these are tried, and in how many parts of a period ticks of
 #: crossbars are counted where tables have no more than so many entries (20 actors: 7,216 with 64, 7,418 with 128, 7,518
-#: with 256). In the last case, buffers of few ticks are apart until tables are as small.
+#: with 256; 80 actors: 27,492 in a second with 2^18 entries, 26,370 in 26 with 2^23). In the last case, buffers of few
+#: ticks are apart until tables are as small.
 MOST_TILE_SET_ACTORS, TILE_SET_ORDERS = 100, 4
 #: Rows of tables where nothing is apart beyond which so much must be that nothing is gained (100 actors: 3.4 * 10^7).
 MOST_TILE_SET_CELLS = 2**22
 TILE_SET_UNITS = ((256, 2**17), (128, 2**18))
 #: How far from the best ones so far prices are looked for, as a share of what an actor earns, over the actors; by
 #: how much that narrows when eight looks in a row were no better, and from where on a search ends that finds nothing.
-#: After so many looks it is asked whether columns meet the period, whatever the prices (sobel4: after 0.02 of effort).
-TILE_SET_WIDTH, TILE_SET_NARROWING, TILE_SET_WIDEST, TILE_SET_LOOKS = 4, 0.8, 50.0, 10
+TILE_SET_WIDTH, TILE_SET_NARROWING, TILE_SET_WIDEST = 4, 0.8, 50.0
 #: Share of the effort left for a first try of what crossbars carry, and of what memories hold (first, where buffers
 #: take so much of all memories), and the longest step from one period to the next.
 TILE_SET_TRIAL, TILE_SET_FULL, TILE_SET_STEP = 0.15, 1.1, 0.12
 #: Entries of rows that are filled, entries of linear programs, and looks (sobel) in an effort; of rows at once.
 TILE_SET_CELLS, PROGRAM_ENTRIES, LOOKS_AT_TILES, TILE_SET_STEPS = 1e9, 8e6, 2.5e3, 20_000_000
-#: Most columns of a linear program, over actors, before half of them are forgotten.
-MOST_TILE_SET_COLUMNS = 40
-#: Actors eliminated last of which each gives another column, with it or without it, for little (40 actors: 9,832 in 1.5
-#: CPU s, without 9,557 in 3.5).
-TILE_SET_LAST = 8
 #: Share of the effort left for sets of actors in tiles after the loads of tiles, and of that for all cores together.
 TILE_SET_SHARE, ALL_CORES_SHARE = 0.6, 0.6
 #: Least effort for bounds of a plan: below, the solvers take longer to import.

@@ -22,7 +22,7 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.period_at_cost import supply_at
 from shorthaul.dataflow.bounds.tile_items import FINER, INSIDE, LOCAL, PARTS, Items, Prices, Room
-from shorthaul.dataflow.bounds.tile_sets_kernels import cheapest, fill, force, prepare
+from shorthaul.dataflow.bounds.tile_sets_kernels import cheapest, fill, prepare
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.plan import TilePrices
 
@@ -147,11 +147,6 @@ class Program:
         """The period that prices within the width would reach, if there were no other columns."""
         return float(self.objective.Value()) * self.scale
 
-    @property
-    def is_full(self) -> bool:
-        """True if there are so many columns that solving takes long."""
-        return self.added > (tuning.MOST_TILE_SET_COLUMNS + 2) * len(self.cover) + 2 * len(self.once)
-
     def prices(self) -> Prices:
         """Return the prices of the rows."""
 
@@ -218,7 +213,7 @@ class TileSets(Items):
         super().__init__(application, platform)
         self.platform = platform
         self.columns: dict[bool, list[Column]] = {False: [], True: []}
-        self.best: dict[bool, Prices | None] = {False: None, True: None}
+        self.best: dict[bool, Prices] = {}
         self.tops: dict[bool, float] = {}
         self.values = dict.fromkeys((False, True), 0)
         if self.applies:
@@ -277,7 +272,7 @@ class TileSets(Items):
             answer = self.cheapest(of_memory, at.period, room, prices, search)
             if answer is None:
                 break
-            value, columns = answer
+            value, column = answer
             reached = self.reached(value, prices, room)
             is_better = at.note(reached, promised)
             if is_better:
@@ -289,50 +284,30 @@ class TileSets(Items):
                     at.period = longer if self.excess(value, prices, room, longer) > 0 else at.period
                 proof, proven = self._document(of_memory, at.period, core_cost, prices), at.period + 1
                 at.go_on(min(reached, known))
-            is_new = [program.add(column) for column in columns]
-            self.columns[of_memory] += [column for column, new in zip(columns, is_new, strict=True) if new]
-            at.is_stuck = not (any(is_new) or is_better)
+            is_new = program.add(column)
+            self.columns[of_memory] += [column] * is_new
+            at.is_stuck = not (is_new or is_better)
             at.looks += 1
-            if at.looks % tuning.TILE_SET_LOOKS == 0 and not at.is_stuck:
-                search.spend(program.entries / tuning.PROGRAM_ENTRIES)
-                is_met = self._solve(program, of_memory, at, math.inf) and program.promised <= at.period
-                at.width = math.inf if is_met else at.width  # no prices exclude that columns meet the period
             if at.is_over():
                 if of_memory:
                     break
                 at.fall_back(proven)
                 program = self._program(of_memory, room, at.period)
-            elif program.is_full:
-                self._forget(of_memory, prices)
-                program = self._program(of_memory, room, at.period)
         return proof
 
     def _start(self, of_memory: bool, room: Room, low: int) -> Prices:
         """Return the best prices so far, or those that count all items alone where these reach further."""
-        first, best = self.first_prices(room, low), self.best[of_memory]
-        if best is None or self.reached(self.values[of_memory], best, room) < self.reached(0, first, room):
-            return first
-        return best
+        first = self.first_prices(room, low)
+        best = self.best.get(of_memory, first)
+        return best if self.reached(self.values[of_memory], best, room) > self.reached(0, first, room) else first
 
     def _proposed(self, program: Program, of_memory: bool, at: _Look) -> tuple[float, Prices] | None:
         """Return what the next prices promise, and these: of a first look those to start from."""
-        best = self.best[of_memory]
-        if at.looks == 0 and best is not None:
-            return math.inf, best
-        return (program.promised, program.prices()) if self._solve(program, of_memory, at) else None
-
-    def _solve(self, program: Program, of_memory: bool, at: _Look, most: float = 0.0) -> bool:
-        """Return whether prices close to the best ones so far, or any with ``most`` infinite, were found."""
-        centre, width = self.best[of_memory], min(max(at.width, most), _FAR)
-        assert centre is not None
-        program.keep_close(centre.actor.astype(float), centre.buffer.astype(float), width)
-        return program.solve()
-
-    def _forget(self, of_memory: bool, prices: Prices) -> None:
-        """Keep half of the columns, the cheapest ones."""
-        columns = self.columns[of_memory]
-        columns.sort(key=lambda column: self.worth(column, prices))
-        del columns[tuning.MOST_TILE_SET_COLUMNS * len(self.actors) // 2 :]
+        centre = self.best[of_memory]
+        if at.looks == 0:
+            return math.inf, centre
+        program.keep_close(centre.actor.astype(float), centre.buffer.astype(float), min(at.width, _FAR))
+        return (program.promised, program.prices()) if program.solve() else None
 
     def _program(self, of_memory: bool, room: Room, period: int) -> Program:
         weights = (self.incident + self.incident.mean() / 16 + 1).astype(float)
@@ -362,13 +337,6 @@ class TileSets(Items):
         least = self._least(value, prices, room)
         return least / per_tick if per_tick > 0 else math.copysign(math.inf, least)
 
-    def worth(self, column: Column, prices: Prices) -> float:
-        """Return what a column costs at prices, in parts, to rounding."""
-        cost = prices.network * column.network + prices.crossbar * column.crossbar + prices.work * column.work
-        held = prices.core_byte * column.core_bytes + prices.byte * column.bytes
-        paid = int(prices.buffer[[*column.buffers]].sum()) - int(prices.actor[[*column.actors]].sum())
-        return cost / 2**FINER + held + paid
-
     def _parts(self, of_memory: bool, period: int, room: Room) -> tuple[IntArray, IntArray]:
         """Return the parts of a period, or of a tile's memory, that items and actors take, rounded down."""
         ways, most = self.ways, self.units + 1
@@ -378,11 +346,8 @@ class TileSets(Items):
 
     def cheapest(
         self, of_memory: bool, period: int, room: Room, prices: Prices, search: Search
-    ) -> tuple[int, list[Column]] | None:
-        """Return the least that a column costs, in parts, that column first, and others that are cheap.
-
-        These have, of the actors that are eliminated last, one more or less. None if the search ends before.
-        """
+    ) -> tuple[int, Column] | None:
+        """Return the least that a column costs, in parts, and that column; None if the search ends before."""
         ways, tables = self.ways, self.tables
         cost = _finer((prices.network, ways.network), (prices.work, ways.work), (prices.crossbar, ways.crossbar))
         cost[: len(self.buffers), :, INSIDE:] += prices.buffer[:, None, None]
@@ -400,17 +365,8 @@ class TileSets(Items):
             done = tables.steps
         if at < len(order):
             return None
-        limit = room.tile_bytes if of_memory else period
         value = cheapest(tables, self.units)
-        columns, chosen = [self._column(limit)], np.array(tables.inside)
-        for i in range(len(order) - 1, max(0, len(order) - tuning.TILE_SET_LAST) - 1, -1):
-            force(tables, i, 1 + int(chosen[i]))
-            fill(tables, i, 2**62)
-            if cheapest(tables, self.units) < 2**50:
-                columns.append(self._column(limit))
-            force(tables, i, 0)
-        search.spend((tables.steps - done) / tuning.TILE_SET_CELLS)
-        return value, columns
+        return value, self._column(room.tile_bytes if of_memory else period)
 
     def _column(self, limit: int) -> Column:
         inside = np.zeros(len(self.actors), np.int64)

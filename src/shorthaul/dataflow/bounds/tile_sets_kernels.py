@@ -41,7 +41,6 @@ class Elimination:
     cost: cython.const_longlong[:, :, ::1]
     own_ticks: cython.const_longlong[::1]  # per elimination, what its actor alone asks for and costs
     own_cost: cython.const_longlong[::1]
-    forced: cython.longlong[::1]  # per elimination, 1: its actor is in the tile, 2: it is not, 0: either
     table: cython.longlong[::1]
     row: cython.longlong[:, ::1]
     rows: cython.longlong
@@ -66,7 +65,6 @@ class Elimination:
         self.cost = np.zeros((0, 2, 3), np.int64)
         self.own_ticks = np.zeros(count, np.int64)
         self.own_cost = np.zeros(count, np.int64)
-        self.forced = np.zeros(count, np.int64)
         self.table = np.zeros(int(sizes.sum()), np.int64)
         factors = int((np.diff(np.asarray(item_at)) + np.diff(np.asarray(child_at))).max(initial=0))
         self.row = np.zeros((factors + 2, units + 1), np.int64)
@@ -159,11 +157,6 @@ def prepare(
     at.ticks, at.cost, at.own_ticks, at.own_cost = ticks, cost, own_ticks, own_cost
 
 
-def force(at: Elimination, i: cython.Py_ssize_t, choice: cython.longlong) -> None:
-    """Let the actor of an elimination be in the tile (1), not in it (2), or either (0)."""
-    at.forced[i] = choice
-
-
 def fill(at: Elimination, first: cython.Py_ssize_t, most_steps: cython.longlong) -> int:
     """Fill the tables from an elimination on, until so many steps are done; return the next elimination."""
     i: cython.Py_ssize_t = first
@@ -174,14 +167,12 @@ def fill(at: Elimination, first: cython.Py_ssize_t, most_steps: cython.longlong)
         while i < at.width.shape[0] and at.steps < end:
             for x in range(cython.cast(cython.longlong, 1) << at.width[i]):
                 place: cython.Py_ssize_t = at.table_at[i] + x * (at.units + 1)
-                if at.forced[i] != 1:
-                    _lay(at, i, 2 * x)
+                _lay(at, i, 2 * x)
                 for u in range(at.units + 1):
-                    at.table[place + u] = min(at.row[at.rows, u], NEVER) if at.forced[i] != 1 else NEVER
-                if at.forced[i] != 2:
-                    _lay(at, i, 2 * x + 1)
-                    for u in range(at.units + 1):
-                        at.table[place + u] = min(at.row[at.rows, u], at.table[place + u])
+                    at.table[place + u] = min(at.row[at.rows, u], NEVER)
+                _lay(at, i, 2 * x + 1)
+                for u in range(at.units + 1):
+                    at.table[place + u] = min(at.row[at.rows, u], at.table[place + u])
             i += 1
     return int(i)
 
@@ -241,7 +232,7 @@ def cheapest(at: Elimination, units: cython.longlong) -> int:
             _lay(at, i, bag)
             without = at.row[at.rows, at.allowed[i]]
             _lay(at, i, bag + 1)
-            at.inside[i] = at.forced[i] == 1 or (at.forced[i] == 0 and at.row[at.rows, at.allowed[i]] < without)
+            at.inside[i] = at.row[at.rows, at.allowed[i]] < without
             bag += at.inside[i]
             if not at.inside[i]:
                 _lay(at, i, bag)
