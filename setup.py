@@ -48,7 +48,7 @@ class BuildKernels(build_ext):
     """``build_ext`` that says what is missing where nothing can be compiled, and keeps what is compiled in place."""
 
     def run(self) -> None:
-        """Compile every module that changed."""
+        """Compile every module that changed, and remove those whose source has moved."""
         if CHECKED and (self.inplace or self.editable_mode):
             raise SystemExit("checked kernels are not built in place: SHORTHAUL_CHECKED=1 python setup.py build")
         try:
@@ -60,6 +60,9 @@ class BuildKernels(build_ext):
                 f" the compiler said: {error}"
             )
             raise SystemExit(message) from error
+        for path in SOURCE.rglob("*_kernels.*.*"):  # a name with a platform's tag: compiled
+            if not path.with_name(path.name.partition(".")[0] + ".py").exists():
+                path.unlink()
 
     def build_extension(self, ext: Extension) -> None:
         """Compile one module, unless the file in place is newer than its source (other flags: ``make clean``)."""

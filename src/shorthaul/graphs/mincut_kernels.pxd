@@ -3,8 +3,8 @@ cdef class Network:
     cdef const long long[::1] heads
     cdef readonly long long[::1] capacities
     cdef long long[::1] starts
-    cdef long long[::1] arcs
-    cdef long long[::1] level
+    cdef long long[::1] arcs  # arcs[starts[v]:starts[v + 1]] leave node v
+    cdef long long[::1] level  # distance from the source, -1: not reached, or nothing leads on from here
     cdef long long[::1] queue
     cdef long long[::1] path
     cdef long long[::1] cursor

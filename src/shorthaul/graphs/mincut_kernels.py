@@ -11,16 +11,6 @@ import numpy as np
 class Network:
     """Arcs with residual capacities; arc 2 i + 1 is the reverse of arc 2 i. They are grouped by tail first."""
 
-    tails: cython.const_longlong[::1]
-    heads: cython.const_longlong[::1]
-    capacities: cython.longlong[::1]
-    starts: cython.longlong[::1]
-    arcs: cython.longlong[::1]  # arcs[starts[v]:starts[v + 1]] leave node v
-    level: cython.longlong[::1]  # distance from the source, -1: not reached, or nothing leads on from here
-    queue: cython.longlong[::1]
-    path: cython.longlong[::1]
-    cursor: cython.longlong[::1]
-
     def __init__(
         self,
         n: cython.Py_ssize_t,

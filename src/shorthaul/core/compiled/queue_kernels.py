@@ -14,10 +14,6 @@ IntArray = npt.NDArray[np.int64]
 class Heap:
     """A binary min-heap of pairs (key, item), compared in this order."""
 
-    keys: cython.double[::1]
-    items: cython.longlong[::1]
-    size: cython.Py_ssize_t
-
     def __init__(self) -> None:
         self.keys = np.empty(64, np.float64)
         self.items = np.empty(64, np.int64)
@@ -79,9 +75,6 @@ class Heap:
 @cython.cclass
 class Stack:
     """Integers, the last on top."""
-
-    items: cython.longlong[::1]
-    size: cython.Py_ssize_t
 
     def __init__(self) -> None:
         self.items = np.empty(64, np.int64)

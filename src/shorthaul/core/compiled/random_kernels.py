@@ -11,8 +11,6 @@ from cython.cimports.shorthaul.core.compiled.bits import wrapped_product, wrappe
 class Random:
     """A generator; two of the same seed give the same numbers, compiled or not, on every machine."""
 
-    state: cython.ulonglong
-
     def __init__(self, seed: cython.ulonglong) -> None:
         self.state = seed
 

@@ -3,26 +3,29 @@ cdef class Volume:
     cdef const long long[::1] room
     cdef const long long[::1] star
     cdef const unsigned char[::1] above
-    cdef long long each
-    cdef Py_ssize_t most
-    cdef double[::1] load
+    cdef long long each  # vertices that a processor holds
+    cdef Py_ssize_t most  # the largest reach
+    cdef double[::1] load  # by column
     cdef Py_ssize_t top
-    cdef long long[::1] owner
-    cdef long long[::1] height
-    cdef double[::1] apart
-    cdef unsigned char[::1] is_loaded
-    cdef double[:, :, ::1] added
-    cdef long long[:, ::1] level
-    cdef long long[::1] row
-    cdef long long[::1] below
-    cdef unsigned char[::1] ball
-    cdef double[::1] alone
-    cdef unsigned char[:, :, ::1] chosen
-    cdef double[:, :, ::1] kept
+    cdef long long[::1] owner  # the vertex of a row
+    cdef long long[::1] height  # levels below it
+    cdef double[::1] apart  # what the subtrees of its children prove, each on its own
+    cdef unsigned char[::1] is_loaded  # whether any of its children was weighed
+    cdef double[:, :, ::1] added  # by its reach and the load, of children that were weighed; the last row is empty
+    cdef long long[:, ::1] level  # vertices so many levels below it, but for children weighed, up to its height
+    cdef double[::1] alone  # by vertex: what its subtree proves on its own
+    # Where the weights themselves are asked for, of every vertex:
+    cdef long long[::1] row  # its number among those that were weighed, -1 for others
+    cdef long long[::1] below  # levels below it
+    cdef unsigned char[::1] ball  # its reach and 1 where it is the top of a part, 0 where it is not
+    # Of those that were weighed:
+    cdef unsigned char[:, :, ::1] chosen  # the column of its load: as ``total``
+    cdef double[:, :, ::1] kept  # ``total``
     cdef long long weighed
+    # Of the vertex at work:
     cdef long long levels
     cdef bint is_weighed
-    cdef double[:, ::1] total
+    cdef double[:, ::1] total  # as ``added``, with itself
 
 cdef void weigh_all(Volume volume) noexcept nogil
 cdef bint is_larger(Volume volume, long long v, Py_ssize_t a, long long levels) noexcept nogil

@@ -16,34 +16,6 @@ class Volume:
     weights above them of 1 / (2 i + 1) together, the last one for none.
     """
 
-    parent: cython.const_int[::1]
-    room: cython.const_longlong[::1]
-    star: cython.const_longlong[::1]
-    above: cython.const_uchar[::1]
-    each: cython.longlong  # vertices that a processor holds
-    most: cython.Py_ssize_t  # the largest reach
-    load: cython.double[::1]  # by column
-    top: cython.Py_ssize_t
-    owner: cython.longlong[::1]  # the vertex of a row
-    height: cython.longlong[::1]  # levels below it
-    apart: cython.double[::1]  # what the subtrees of its children prove, each on its own
-    is_loaded: cython.uchar[::1]  # whether any of its children was weighed
-    added: cython.double[:, :, ::1]  # by its reach and the load, of children that were weighed; the last row is empty
-    level: cython.longlong[:, ::1]  # vertices so many levels below it, but for children weighed, up to its height
-    alone: cython.double[::1]  # by vertex: what its subtree proves on its own
-    # Where the weights themselves are asked for, of every vertex:
-    row: cython.longlong[::1]  # its number among those that were weighed, -1 for others
-    below: cython.longlong[::1]  # levels below it
-    ball: cython.uchar[::1]  # its reach and 1 where it is the top of a part, 0 where it is not
-    # Of those that were weighed:
-    chosen: cython.uchar[:, :, ::1]  # the column of its load: as ``total``
-    kept: cython.double[:, :, ::1]  # ``total``
-    weighed: cython.longlong
-    # Of the vertex at work:
-    levels: cython.longlong
-    is_weighed: cython.bint
-    total: cython.double[:, ::1]  # as ``added``, with itself
-
     def __init__(
         self,
         parent: cython.const_int[::1],

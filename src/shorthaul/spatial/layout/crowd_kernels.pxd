@@ -17,13 +17,13 @@ cdef class Crowd:
     cdef int[::1] before
     cdef int[::1] count
     cdef long long[::1] used
-    cdef readonly long long grown
+    cdef readonly long long grown  # hops that all moves together have added
     cdef bint is_flat
     cdef long long reads
     cdef long long hopeless
     cdef Py_ssize_t partner
     cdef long long between
-    cdef long long[::1] sum
+    cdef long long[::1] sum  # scratch space of a median, zero outside
 
 cdef void enter(Crowd crowd, Py_ssize_t v, long long cell) noexcept nogil
 cdef void leave(Crowd crowd, Py_ssize_t v) noexcept nogil

@@ -34,32 +34,6 @@ class Crowd:
     are layers, height and width of the grid, ``at``, ``first`` and ``ring`` its lengths as in the routing.
     """
 
-    starts: cython.const_int[::1]
-    near: cython.const_int[::1]
-    weight: cython.const_int[::1]
-    size: cython.const_int[::1]
-    living: cython.const_uchar[::1]
-    sides: cython.const_longlong[::1]
-    at: cython.const_longlong[::1]
-    first: cython.const_longlong[::1]
-    ring: cython.const_longlong[::1]
-    room: cython.longlong
-    most: cython.longlong
-    place: cython.int[::1]
-    where: cython.int[:, ::1]
-    head: cython.int[::1]
-    after: cython.int[::1]
-    before: cython.int[::1]
-    count: cython.int[::1]
-    used: cython.longlong[::1]
-    grown: cython.longlong  # hops that all moves together have added
-    is_flat: cython.bint
-    reads: cython.longlong
-    hopeless: cython.longlong
-    partner: cython.Py_ssize_t
-    between: cython.longlong
-    sum: cython.longlong[::1]  # scratch space of a median, zero outside
-
     def __init__(
         self,
         tree: tuple[Any, Any, Any, Any],

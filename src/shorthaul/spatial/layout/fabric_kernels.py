@@ -24,19 +24,6 @@ class Net:
     way that comes nearer with every step.
     """
 
-    links: cython.const_int[:, ::1]
-    sides: cython.const_longlong[::1]
-    strides: cython.const_longlong[::1]
-    at: cython.const_longlong[::1]
-    first: cython.const_longlong[::1]
-    ring: cython.const_longlong[::1]
-    away: cython.longlong[::1]
-    reached: cython.int[::1]
-    path: cython.int[::1]
-    turn: cython.uchar[::1]
-    count: cython.Py_ssize_t
-    heap: Heap
-
     def __init__(
         self,
         links: cython.const_int[:, ::1],
