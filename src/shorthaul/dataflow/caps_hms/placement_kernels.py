@@ -17,26 +17,6 @@ NEVER = cython.declare(cython.longlong, 1 << 60)
 class Schedule:
     """The starts of all firings of a mapping, the tokens that its buffers need, and the resources' busy intervals."""
 
-    start: cython.longlong[::1]  # per actor, the start of its first read
-    need: cython.longlong[::1]  # tokens per buffer
-    failed: cython.longlong  # the largest period that could not be scheduled
-    steps: cython.longlong  # searches in busy intervals so far: the work
-    tried: cython.longlong[::1]  # starts at the period that is tried
-    busy: cython.longlong[::1]  # intervals per resource, sorted
-    busy_from: cython.longlong[:, ::1]
-    busy_to: cython.longlong[:, ::1]
-    held: cython.longlong[::1]  # what the firing to place holds: its resources, the busiest first
-    held_from: cython.longlong[::1]  # from when in the firing
-    held_ticks: cython.longlong[::1]
-    interval: cython.longlong[::1]  # the first busy one that ends later, and in which period that is
-    turned: cython.longlong[::1]
-    sequence: cython.longlong[::1]  # the actors in the order in which they are placed
-    actors: cython.Py_ssize_t
-    actor_of: cython.longlong[::1]  # by rank
-    waiting: cython.longlong[::1]
-    heap: cython.longlong[::1]
-    allocated: cython.uchar[::1]  # cores
-
     def __init__(self, problem: Problem) -> None:
         actors = problem.tau.shape[0]
         channels = problem.src.shape[0]

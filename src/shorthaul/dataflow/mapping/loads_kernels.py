@@ -20,37 +20,6 @@ AWAY = cython.declare(cython.double, 0.3)
 class Loads:
     """One mapping with its loads, the best one since the last look, and what undoing a move takes."""
 
-    problem: Problem
-    mapping: Mapping  # whose multicasts are replaced, and so which channels are one buffer
-    common_tile: cython.bint
-    price: cython.longlong[::1]  # per core, in millionths
-    able: cython.const_longlong[:, ::1]  # the cores that can run each actor
-    able_count: cython.const_longlong[::1]
-    flips: cython.bint  # whether multicasts may be replaced and kept again
-    fixed: cython.const_uchar[::1]  # actors that stay where they are
-    exchanges: cython.bint  # whether buffers of actors that move go where there is room, and put one another out
-    one: Genotypes  # the mapping
-    best: Genotypes
-    best_load: cython.longlong  # -1 where nothing within the budget was found
-    best_energy: cython.double
-    best_bytes: cython.longlong
-    best_price: cython.longlong
-    place: cython.longlong[::1]  # per buffer, its memory
-    used: cython.longlong[::1]
-    load: cython.longlong[::1]
-    count: cython.longlong[::1]  # actors per core
-    paid: cython.longlong
-    bytes: cython.longlong  # of all buffers
-    steps: cython.longlong
-    out: cython.longlong[::1]  # the buffers taken out of the loads by the move under way
-    out_count: cython.longlong
-    is_out: cython.uchar[::1]
-    old_place: cython.longlong[::1]
-    old_decision: cython.schar[::1]
-    moved: cython.longlong[::1]  # the actors it moved, and from where
-    moved_from: cython.longlong[::1]
-    moved_count: cython.longlong
-
     def __init__(
         self, problem: Problem, able: cython.const_longlong[:, ::1],
         able_count: cython.const_longlong[::1], fixed: cython.const_uchar[::1], flips: cython.bint,

@@ -14,8 +14,8 @@ cdef class Problem:
 
 cdef class Rules:
     cdef readonly const long long[::1] rank
-    cdef readonly bint atomic
-    cdef readonly bint common_tile
+    cdef readonly bint atomic  # a place is held from firing to firing, not from access to access
+    cdef readonly bint common_tile  # CONS means the first reader on the tile that most readers are on
     cdef readonly double tolerance
 
 cdef class Genotypes:
@@ -33,27 +33,27 @@ cdef class Mapping:
     cdef readonly signed char[::1] decision
     cdef readonly long long[::1] binding
     cdef readonly bint compact
-    cdef readonly unsigned char[::1] live
+    cdef readonly unsigned char[::1] live  # actors that remain
     cdef readonly long long[::1] root
-    cdef readonly Groups reads
-    cdef readonly Groups writes
-    cdef readonly Groups readers
-    cdef readonly long long[::1] capacity
-    cdef readonly long long[::1] memory
-    cdef readonly long long[::1] used
-    cdef readonly long long[::1] execution_ticks
-    cdef readonly long long[::1] execution
-    cdef readonly long long[::1] total
-    cdef readonly long long[::1] duration
-    cdef readonly long long[::1] offset
-    cdef readonly long long[::1] crossings
-    cdef readonly long long[:, ::1] crossed
-    cdef readonly long long[::1] load
+    cdef readonly Groups reads  # by actor, the edges it reads through
+    cdef readonly Groups writes  # by actor, the buffers it writes
+    cdef readonly Groups readers  # by buffer, its edges
+    cdef readonly long long[::1] capacity  # tokens per buffer
+    cdef readonly long long[::1] memory  # per buffer
+    cdef readonly long long[::1] used  # bytes per memory
+    cdef readonly long long[::1] execution_ticks  # per actor
+    cdef readonly long long[::1] execution  # per actor, when in its firing it executes
+    cdef readonly long long[::1] total  # per actor, the ticks of its firing
+    cdef readonly long long[::1] duration  # per task
+    cdef readonly long long[::1] offset  # per task, when in its firing it begins
+    cdef readonly long long[::1] crossings  # per task, how many interconnects it crosses
+    cdef readonly long long[:, ::1] crossed  # per task, which ones
+    cdef readonly long long[::1] load  # ticks per resource and period
     cdef readonly long long[::1] blocks
     cdef readonly long long[::1] block_resource
     cdef readonly long long[::1] block_offset
     cdef readonly long long[::1] block_ticks
-    cdef long long[::1] consumer
+    cdef long long[::1] consumer  # per buffer, the core that CONS means
     cdef long long[:, ::1] votes
     cdef long long[::1] last_block
     cdef unsigned char[::1] kept

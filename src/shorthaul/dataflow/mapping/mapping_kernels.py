@@ -18,19 +18,6 @@ import numpy as np
 class Problem:
     """The arrays of an application on a platform; see :class:`~shorthaul.dataflow.mapping.arrays.Instance`."""
 
-    tau: cython.const_longlong[:, ::1]
-    multicast_of: cython.const_longlong[::1]
-    feeding: cython.const_longlong[::1]
-    src: cython.const_longlong[::1]
-    dst: cython.const_longlong[::1]
-    token_bytes: cython.const_longlong[::1]
-    delay: cython.const_longlong[::1]
-    ticks: cython.const_longlong[:, ::1]
-    core_type: cython.const_longlong[::1]
-    core_tile: cython.const_longlong[::1]
-    core_cost: cython.const_double[::1]
-    limits: cython.const_longlong[::1]
-
     def __init__(self, instance: Any) -> None:
         self.tau = instance.tau
         self.multicast_of = instance.multicast_of
@@ -51,11 +38,6 @@ class Problem:
 class Rules:
     """How a mapping is decoded: the order of the actors, and what the options say."""
 
-    rank: cython.const_longlong[::1]
-    atomic: cython.bint  # a place is held from firing to firing, not from access to access
-    common_tile: cython.bint  # CONS means the first reader on the tile that most readers are on
-    tolerance: cython.double
-
     def __init__(
         self, rank: cython.const_longlong[::1], atomic: cython.bint, common_tile: cython.bint, tolerance: cython.double
     ) -> None:
@@ -69,11 +51,6 @@ class Rules:
 @cython.cclass
 class Genotypes:
     """Genotypes of n individuals: (n,), (n, multicasts), (n, channels) and (n, actors)."""
-
-    compact: cython.schar[::1]
-    xi: cython.schar[:, ::1]
-    decision: cython.schar[:, ::1]
-    binding: cython.longlong[:, ::1]
 
     def __init__(
         self,
@@ -98,9 +75,6 @@ class Genotypes:
 class Groups:
     """Channels in groups: those of group g are ``members[starts[g]:starts[g + 1]]``, in their order."""
 
-    members: cython.longlong[::1]
-    starts: cython.longlong[::1]
-
     def __init__(self, channels: cython.Py_ssize_t, groups: cython.Py_ssize_t) -> None:
         self.members = np.zeros(channels, np.int64)
         self.starts = np.zeros(groups + 1, np.int64)
@@ -114,35 +88,6 @@ class Mapping:
     Firing a holds interconnects in the blocks from ``blocks[a]`` to ``blocks[a + 1]``: accesses over one interconnect
     that follow each other at once are one block.
     """
-
-    xi: cython.schar[::1]
-    decision: cython.schar[::1]
-    binding: cython.longlong[::1]
-    compact: cython.bint
-    live: cython.uchar[::1]  # actors that remain
-    root: cython.longlong[::1]
-    reads: Groups  # by actor, the edges it reads through
-    writes: Groups  # by actor, the buffers it writes
-    readers: Groups  # by buffer, its edges
-    capacity: cython.longlong[::1]  # tokens per buffer
-    memory: cython.longlong[::1]  # per buffer
-    used: cython.longlong[::1]  # bytes per memory
-    execution_ticks: cython.longlong[::1]  # per actor
-    execution: cython.longlong[::1]  # per actor, when in its firing it executes
-    total: cython.longlong[::1]  # per actor, the ticks of its firing
-    duration: cython.longlong[::1]  # per task
-    offset: cython.longlong[::1]  # per task, when in its firing it begins
-    crossings: cython.longlong[::1]  # per task, how many interconnects it crosses
-    crossed: cython.longlong[:, ::1]  # per task, which ones
-    load: cython.longlong[::1]  # ticks per resource and period
-    blocks: cython.longlong[::1]
-    block_resource: cython.longlong[::1]
-    block_offset: cython.longlong[::1]
-    block_ticks: cython.longlong[::1]
-    consumer: cython.longlong[::1]  # per buffer, the core that CONS means
-    votes: cython.longlong[:, ::1]
-    last_block: cython.longlong[::1]
-    kept: cython.uchar[::1]
 
     def __init__(self, problem: Problem) -> None:
         actors = problem.tau.shape[0]

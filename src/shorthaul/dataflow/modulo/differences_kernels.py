@@ -16,12 +16,6 @@ FAR = cython.declare(cython.longlong, -(1 << 59))
 EXACT = cython.declare(cython.longlong, 1 << 50)
 
 
-def _longer(old: cython.longlong[::1], size: cython.Py_ssize_t) -> object:
-    new = np.empty(size, np.int64)
-    new[: old.shape[0]] = old
-    return new
-
-
 @cython.final
 @cython.cclass
 class Differences:
@@ -30,27 +24,6 @@ class Differences:
     The first ``open`` of ``turns`` are undecided, those decided last come next. An entry that changes is noted once per
     visit of a node: its place in the matrix, row by row, and its value, the last of them at ``kept - 1``.
     """
-
-    period: cython.longlong
-    inverse: cython.double
-    duration: cython.const_longlong[::1]
-    before: cython.const_longlong[:, ::1]
-    after: cython.const_longlong[:, ::1]
-    ticks: cython.const_longlong[:, ::1]
-    least: cython.longlong[:, ::1]
-    flat: cython.longlong[::1]  # the same, row by row
-    turns: cython.longlong[::1]
-    open: cython.Py_ssize_t
-    visit: cython.longlong
-    noted: cython.longlong[:, ::1]  # at which visit an entry was noted last
-    cell: cython.longlong[::1]
-    value: cython.longlong[::1]
-    kept: cython.Py_ssize_t
-    reached: cython.longlong[::1]  # nodes, and how much further on they are at least
-    further: cython.longlong[::1]
-    low: cython.longlong  # the k that a turn leaves possible
-    high: cython.longlong
-    steps: cython.longlong  # entries and pairs looked at so far: the work
 
     def __init__(
         self,
@@ -90,8 +63,8 @@ class Differences:
         if self.kept + entries > most:
             return False
         room = min(most, 2 * (self.kept + entries))
-        self.cell = _longer(self.cell, room)
-        self.value = _longer(self.value, room)
+        self.cell = np.resize(self.cell, room)
+        self.value = np.resize(self.value, room)
         return True
 
 

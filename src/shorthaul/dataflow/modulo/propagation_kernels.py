@@ -24,20 +24,6 @@ class Resources:
     those of ``members``, columns are counted from the first member of the resource.
     """
 
-    starts: cython.const_longlong[::1]
-    members: cython.const_longlong[::1]
-    seen: cython.longlong[:, ::1]  # the difference between y and x that the rest was worked out from
-    changed: cython.uchar[::1]  # per task, that one of its differences is new since conclusions were drawn from them
-    turn: cython.longlong[:, ::1]  # how many periods that turn is from y's own start
-    early: cython.longlong[:, ::1]  # when it starts at the least
-    late: cython.longlong[:, ::1]  # when it starts at the most
-    shift: cython.longlong[:, ::1]  # ``turn`` in ticks, NEVER where it is not certain; the others hold only where it is
-    lead: cython.longlong[:, ::1]  # lead[y, x]: ticks from x's end to y's start at the least
-    length: cython.longlong[::1]  # durations of the tasks
-    parts: cython.longlong[::1]  # durations of tasks that may lie between two others
-    sums: cython.longlong[::1]
-    order: cython.longlong[::1]
-
     def __init__(
         self, starts: cython.const_longlong[::1], members: cython.const_longlong[::1], sums: cython.Py_ssize_t
     ) -> None:

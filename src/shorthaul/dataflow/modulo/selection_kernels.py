@@ -21,20 +21,6 @@ NEVER = cython.declare(cython.longlong, 1 << 60)
 class Graph:
     """The arrays of a :class:`~shorthaul.dataflow.modulo.disjunctive_graph.DisjunctiveGraph`."""
 
-    duration: cython.const_longlong[::1]
-    kind: cython.const_longlong[::1]
-    firing: cython.const_longlong[::1]
-    first: cython.const_longlong[::1]
-    stop: cython.const_longlong[::1]
-    execution: cython.const_longlong[::1]
-    on_at: cython.const_longlong[::1]
-    on: cython.const_longlong[::1]
-    core_at: cython.const_longlong[::1]
-    at_core: cython.const_longlong[::1]
-    tokens: cython.const_longlong[:, ::1]
-    accesses: cython.const_longlong[::1]
-    leader: cython.const_longlong[::1]  # the first firing of each one's unit
-
     def __init__(self, graph: Any) -> None:
         self.duration = graph.duration
         self.kind = graph.kind
@@ -59,29 +45,6 @@ class Selection:
 
     Arc k says: time[arc_to[k]] >= time[arc_from[k]] + arc_ticks[k] - arc_periods[k] * P.
     """
-
-    time: cython.longlong[::1]
-    moved: cython.longlong[::1]
-    tried: cython.longlong[::1]
-    turn: cython.longlong[::1]  # per node, in which period it starts
-    residue: cython.longlong[::1]
-    order: cython.longlong[::1]
-    near: cython.longlong[::1]  # the tasks of every interconnect and core as the last selection had them in order
-    steps: cython.longlong  # arcs looked at so far: the work
-    arcs: cython.Py_ssize_t
-    arc_from: cython.longlong[::1]
-    arc_to: cython.longlong[::1]
-    arc_ticks: cython.longlong[::1]
-    arc_periods: cython.longlong[::1]
-    arc_least: cython.longlong[::1]  # what the arc says at the period in question
-    into: cython.longlong[::1]  # the arc that made a node late
-    seen: cython.longlong[::1]
-    cycle: cython.longlong[::1]
-    critical: cython.longlong[::1]  # the arcs that forbid a smaller period
-    criticals: cython.Py_ssize_t
-    tight_from: cython.longlong[::1]  # the critical arcs of the schedule ``time``
-    tight_to: cython.longlong[::1]
-    tight_lag: cython.longlong[::1]  # in periods
 
     def __init__(self, graph: Graph) -> None:
         nodes = graph.duration.shape[0]

@@ -21,53 +21,6 @@ NEVER = cython.declare(cython.longlong, 1 << 62)
 class State:
     """A CDAG, a schedule of it (old), and the trial of a changed one (new)."""
 
-    starts: cython.const_longlong[::1]
-    parents: cython.const_longlong[::1]
-    child_starts: cython.const_longlong[::1]
-    children: cython.const_longlong[::1]
-    weights: cython.const_longlong[::1]
-    budget: cython.longlong
-    order: cython.longlong[::1]
-    changed: cython.longlong[::1]  # the order in trial
-    position: cython.longlong[::1]  # step of each node in the order, -1 for inputs
-    changed_position: cython.longlong[::1]
-    head: cython.longlong[::1]  # for each step, the first entry of its list of values that give way, -1: there is none
-    entry_value: cython.longlong[::1]
-    entry_next: cython.longlong[::1]  # the next entry of the same list, or of the list of free entries
-    free: cython.longlong
-    stored: cython.longlong[::1]  # the step before which the schedule stores the value, -1 for inputs
-    victims: cython.longlong[::1]  # values that give way in the trial, step by step
-    until: cython.longlong[::1]  # for each step, the end of its part of victims
-    victim_count: cython.longlong
-    red_old: cython.longlong[::1]  # what is in fast memory
-    red_new: cython.longlong[::1]
-    place_old: cython.longlong[::1]  # the place of each value in these lists, -1: it is not in fast memory
-    place_new: cython.longlong[::1]
-    size_old: cython.longlong
-    size_new: cython.longlong
-    room: cython.longlong  # left in the trial
-    upcoming: cython.longlong[::1]  # the next use in the trial, where it lies ahead
-    pinned: cython.longlong[::1]  # the clock when the value was an operand last
-    clock: cython.longlong
-    stored_old: cython.longlong[::1]  # the number of the trial in which the value was stored last
-    stored_new: cython.longlong[::1]
-    step_new: cython.longlong[::1]  # and the step
-    dead: cython.longlong[::1]  # the number of the trial in which the value was read last
-    touched: cython.longlong[::1]  # values stored in either since the stretch began
-    touched_count: cython.longlong
-    points_old: cython.longlong[:, ::1]  # what is in fast memory before every step that is a multiple of spacing
-    points_new: cython.longlong[:, ::1]
-    point_size_old: cython.longlong[::1]
-    point_size_new: cython.longlong[::1]
-    spacing: cython.longlong
-    number: cython.longlong  # of the trial
-    begin: cython.longlong  # where its stretch begins
-    more: cython.longlong  # weight in fast memory in the trial only
-    less: cython.longlong  # in the schedule only
-    ahead: cython.longlong  # weight stored in the trial only
-    behind: cython.longlong
-    work: cython.longlong  # nodes, edges and values looked at
-
     def __init__(
         self,
         graph: Graph,

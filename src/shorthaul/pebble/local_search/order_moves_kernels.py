@@ -13,13 +13,6 @@ from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 class Graph:
     """A CDAG: the operands and the readers of each node, the weights, and which nodes are not computed."""
 
-    starts: cython.const_longlong[::1]
-    parents: cython.const_longlong[::1]
-    child_starts: cython.const_longlong[::1]
-    children: cython.const_longlong[::1]
-    weights: cython.const_longlong[::1]
-    given: cython.const_uchar[::1]
-
     def __init__(
         self,
         starts: cython.const_longlong[::1],
@@ -44,15 +37,6 @@ class Cooling:
 
     It falls geometrically, in the unit of the weights. ``work`` counts the nodes, edges and values looked at.
     """
-
-    random: Random
-    step: cython.longlong
-    steps: cython.longlong
-    work: cython.longlong
-    most_work: cython.double
-    hot: cython.double
-    cold: cython.double
-    penalty: cython.double
 
     def __init__(
         self, random: Random, steps: cython.longlong, hot: cython.double, cold: cython.double, penalty: cython.double
@@ -94,13 +78,6 @@ def allowance(cooling: Cooling) -> cython.longlong:
 @cython.cclass
 class Mover:
     """Moves runs of ``order``; ``changed`` receives the order after a move."""
-
-    graph: Graph
-    order: cython.longlong[::1]
-    changed: cython.longlong[::1]
-    mark: cython.longlong[::1]
-    held: cython.longlong[::1]
-    stamp: cython.longlong
 
     def __init__(self, graph: Graph, order: cython.longlong[::1], changed: cython.longlong[::1]) -> None:
         self.graph = graph

@@ -19,21 +19,6 @@ _MOST_INSERTED = cython.declare(cython.longlong, 12)
 class Board:
     """A graph, the prices and the rules; prices below 0 stand for moves that there are not."""
 
-    starts: cython.const_longlong[::1]
-    parents: cython.const_longlong[::1]
-    child_starts: cython.const_longlong[::1]
-    children: cython.const_longlong[::1]
-    weights: cython.const_longlong[::1]
-    compute: cython.const_longlong[::1]
-    given: cython.const_uchar[::1]
-    outputs: cython.const_uchar[::1]
-    budget: cython.longlong
-    load: cython.longlong
-    store: cython.longlong
-    recompute: cython.bint
-    in_order: cython.bint
-    in_place: cython.bint
-
     def __init__(
         self,
         starts: cython.const_longlong[::1],
@@ -75,19 +60,6 @@ class Sequence:
     ``slides`` notes that a result takes the room of an operand, ``loaded`` counts the loads of a value.
     """
 
-    nodes: cython.longlong[::1]
-    loads: cython.uchar[::1]
-    last_use: cython.longlong[::1]
-    held: cython.longlong[::1]
-    firsts: cython.uchar[::1]
-    slides: cython.uchar[::1]
-    following: cython.longlong[::1]
-    head: cython.longlong[::1]
-    loaded: cython.longlong[::1]
-    size: cython.longlong
-    price: cython.longlong
-    excess: cython.longlong
-
     def __init__(
         self,
         nodes: cython.const_longlong[::1],
@@ -124,33 +96,6 @@ class Change:
     do so no longer.
     """
 
-    nodes: cython.longlong[::1]
-    loads: cython.uchar[::1]
-    last_use: cython.longlong[::1]
-    held: cython.longlong[::1]
-    firsts: cython.uchar[::1]
-    leaves: cython.longlong[::1]
-    widest: cython.longlong[::1]
-    low: cython.longlong
-    high: cython.longlong
-    size: cython.longlong
-    met: cython.longlong[::1]
-    count: cython.longlong
-    mark: cython.longlong[::1]
-    stamp: cython.longlong
-    before: cython.longlong[::1]
-    until: cython.longlong[::1]
-    carrier: cython.longlong[::1]
-    last: cython.longlong[::1]
-    tail: cython.longlong[::1]
-    after: cython.longlong[::1]
-    risen: cython.longlong[::1]
-    first_risen: cython.longlong
-    slid: cython.longlong[::1]
-    slid_count: cython.longlong
-    price: cython.longlong
-    excess: cython.longlong
-
     def __init__(self, room: cython.longlong, n: cython.longlong) -> None:
         self.nodes = np.zeros(room, np.int64)
         self.loads = np.zeros(room, np.uint8)
@@ -184,21 +129,6 @@ class Change:
 @cython.cclass
 class Annealer:
     """The sequence as it stands, a change of it, and the best that fits; ``work`` counts events and operands."""
-
-    board: Board
-    random: Random
-    now: Sequence
-    change: Change
-    best: Sequence
-    has_best: cython.bint
-    work: cython.longlong
-    latest: cython.longlong[::1]
-    leaves: cython.longlong[::1]
-    widest: cython.longlong[::1]
-    mark: cython.longlong[::1]
-    stamp: cython.longlong
-    inserted: cython.longlong[::1]
-    kinds: cython.uchar[::1]
 
     def __init__(self, board: Board, random: Random, start: Sequence, best: Sequence) -> None:
         n = board.weights.shape[0]

@@ -21,25 +21,25 @@ cdef class State:
     cdef readonly const long long[::1] order
     cdef readonly Rules rules
     cdef readonly Random random
-    cdef readonly long long[::1] rank
-    cdef readonly unsigned char[::1] done
-    cdef readonly unsigned char[::1] red
-    cdef readonly unsigned char[::1] saved
-    cdef readonly long long[::1] absent
-    cdef readonly long long[::1] which
-    cdef readonly long long[::1] left
-    cdef readonly long long[::1] final
-    cdef readonly long long[::1] net
-    cdef readonly long long[::1] solo
-    cdef readonly long long[::1] cursor
+    cdef readonly long long[::1] rank  # the inverse of order
+    cdef readonly unsigned char[::1] done  # computed, or an input
+    cdef readonly unsigned char[::1] red  # in fast memory
+    cdef readonly unsigned char[::1] saved  # in slow memory
+    cdef readonly long long[::1] absent  # parents not in fast memory
+    cdef readonly long long[::1] which  # their indices, combined by exclusive or: the index itself where there is one
+    cdef readonly long long[::1] left  # children not computed
+    cdef readonly long long[::1] final  # their indices, combined by exclusive or
+    cdef readonly long long[::1] net  # by how much computing the node makes the fast memory fuller
+    cdef readonly long long[::1] solo  # children for which only this parent is absent
+    cdef readonly long long[::1] cursor  # the first child that may not be computed
     cdef readonly long long[::1] residents
-    cdef readonly long long[::1] place
-    cdef readonly long long resident
+    cdef readonly long long[::1] place  # in residents
+    cdef readonly long long resident  # how many there are
     cdef readonly long long room
-    cdef readonly long long dirty
-    cdef readonly long long[::1] pinned
-    cdef readonly long long clock
-    cdef readonly long long[::1] seen
+    cdef readonly long long dirty  # weight in fast memory alone
+    cdef readonly long long[::1] pinned  # the computation that pinned it last
+    cdef readonly long long clock  # computations so far
+    cdef readonly long long[::1] seen  # stamps of the look-ahead, with its differences to absent and left
     cdef readonly long long[::1] absent_seen
     cdef readonly long long[::1] absent_less
     cdef readonly long long[::1] left_seen
@@ -47,10 +47,10 @@ cdef class State:
     cdef readonly long long stamp
     cdef readonly long long[::1] queue
     cdef readonly long long[::1] stack
-    cdef readonly long long work
-    cdef readonly Heap wanted
-    cdef readonly Stack recent
-    cdef readonly Stack shrinking
-    cdef readonly Stack growing
+    cdef readonly long long work  # steps so far
+    cdef readonly Heap wanted  # values that nodes wait for alone, by their number per weight
+    cdef readonly Stack recent  # the same, the last on top
+    cdef readonly Stack shrinking  # what can be computed and makes the fast memory emptier
+    cdef readonly Stack growing  # what can be computed and does not
 
 cdef void compute(State state, long long node) noexcept nogil

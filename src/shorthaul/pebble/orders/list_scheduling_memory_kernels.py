@@ -20,12 +20,6 @@ FAR = cython.declare(cython.longlong, 1 << 40)
 class Rules:
     """What the scheduler prefers: see :class:`shorthaul.pebble.orders.list_scheduling.Rules`."""
 
-    growth: cython.double
-    overflow: cython.double
-    dirty: cython.double
-    by_score: cython.longlong
-    longest: cython.longlong
-
     def __init__(
         self,
         growth: cython.double,
@@ -48,47 +42,6 @@ class State:
 
     At first all inputs are in slow memory. ``order`` is topological and lists what is computed.
     """
-
-    starts: cython.const_longlong[::1]
-    parents: cython.const_longlong[::1]
-    child_starts: cython.const_longlong[::1]
-    children: cython.const_longlong[::1]
-    weights: cython.const_longlong[::1]
-    given: cython.const_uchar[::1]
-    order: cython.const_longlong[::1]
-    rules: Rules
-    random: Random
-    rank: cython.longlong[::1]  # the inverse of order
-    done: cython.uchar[::1]  # computed, or an input
-    red: cython.uchar[::1]  # in fast memory
-    saved: cython.uchar[::1]  # in slow memory
-    absent: cython.longlong[::1]  # parents not in fast memory
-    which: cython.longlong[::1]  # their indices, combined by exclusive or: the index itself where there is one
-    left: cython.longlong[::1]  # children not computed
-    final: cython.longlong[::1]  # their indices, combined by exclusive or
-    net: cython.longlong[::1]  # by how much computing the node makes the fast memory fuller
-    solo: cython.longlong[::1]  # children for which only this parent is absent
-    cursor: cython.longlong[::1]  # the first child that may not be computed
-    residents: cython.longlong[::1]
-    place: cython.longlong[::1]  # in residents
-    resident: cython.longlong  # how many there are
-    room: cython.longlong
-    dirty: cython.longlong  # weight in fast memory alone
-    pinned: cython.longlong[::1]  # the computation that pinned it last
-    clock: cython.longlong  # computations so far
-    seen: cython.longlong[::1]  # stamps of the look-ahead, with its differences to absent and left
-    absent_seen: cython.longlong[::1]
-    absent_less: cython.longlong[::1]
-    left_seen: cython.longlong[::1]
-    left_less: cython.longlong[::1]
-    stamp: cython.longlong
-    queue: cython.longlong[::1]
-    stack: cython.longlong[::1]
-    work: cython.longlong  # steps so far
-    wanted: Heap  # values that nodes wait for alone, by their number per weight
-    recent: Stack  # the same, the last on top
-    shrinking: Stack  # what can be computed and makes the fast memory emptier
-    growing: Stack  # what can be computed and does not
 
     def __init__(
         self,

@@ -112,12 +112,6 @@ class Group:
     ``image`` is room for a state, ``trail`` what was applied to the last one, as far as it is long.
     """
 
-    rows: cython.const_longlong[:, ::1]
-    images: cython.const_ulonglong[:, :, :, ::1]
-    image: cython.ulonglong[::1]
-    trail: cython.longlong[::1]
-    words: cython.longlong
-
     def __init__(self, rows: cython.const_longlong[:, ::1], images: cython.const_ulonglong[:, :, :, ::1]) -> None:
         self.rows = rows
         self.images = images

@@ -19,12 +19,6 @@ _FACTOR = cython.declare(cython.ulonglong, 0xFF51_AFD7_ED55_8CCD)
 class States:
     """Room for the states of a layer: sets (``width`` words each), numbers, and a hash table of the rows filled."""
 
-    sets: cython.ulonglong[::1]
-    numbers: cython.longlong[:, ::1]
-    table: cython.longlong[::1]
-    width: cython.longlong
-    filled: cython.longlong
-
     def __init__(
         self, sets: cython.ulonglong[::1], numbers: cython.longlong[:, ::1], table: cython.longlong[::1]
     ) -> None:

@@ -25,35 +25,38 @@ cdef class Expansion:
     cdef long long only
     cdef long long most_steps
     cdef long long limit
-    cdef readonly long long position
-    cdef readonly bint is_cut
+    cdef readonly long long position  # the state whose turn it is
+    cdef readonly bint is_cut  # True once some state and node took too many steps
     cdef long long work
-    cdef bint is_open
-    cdef long long start
+    cdef bint is_open  # some of the nodes that are ready in this state were computed
+    cdef long long start  # the first row of its successors
     cdef long long[::1] ready
     cdef long long ready_count
-    cdef long long turn
+    cdef long long turn  # which of them is next
     cdef long long cost
-    cdef long long slack
+    cdef long long slack  # what a plan may still cost
+    # The state after computing a node, before values are let go; ``total`` is what it then takes.
     cdef unsigned long long[::1] base
     cdef long long[::1] touched
     cdef long long touched_count
     cdef long long total
     cdef long long released
     cdef long long excess
-    cdef long long largest
-    cdef long long held
-    cdef long long[::1] own
+    cdef long long largest  # what tables say of it
+    cdef long long held  # what the potential says of it
+    cdef long long[::1] own  # prices of holding values
+    # Values that may be let go, by how much letting them go exceeds their price.
     cdef long long size
     cdef long long[::1] candidates
     cdef long long[::1] rises
     cdef long long[::1] sizes
-    cdef long long[::1] digits
-    cdef long long[::1] suffix
-    cdef unsigned long long[::1] covered
+    cdef long long[::1] digits  # their charges in sizes
+    cdef long long[::1] suffix  # sums of sizes from here on
+    cdef unsigned long long[::1] covered  # what is to come that touches them, with all later nodes
     cdef unsigned char[::1] is_covered
-    cdef unsigned long long[::1] leaders
+    cdef unsigned long long[::1] leaders  # which others leave first
     cdef unsigned char[::1] has_leaders
+    # How far the search over sets of values to let go is, where it paused.
     cdef bint is_paused
     cdef long long steps
     cdef long long index

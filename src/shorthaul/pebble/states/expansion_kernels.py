@@ -20,15 +20,6 @@ class Graph:
     against time, its readers and its ancestors. ``computed`` is the set of the nodes that are no inputs.
     """
 
-    weights: cython.const_longlong[::1]
-    touched: cython.const_ulonglong[::1]
-    touchers: cython.const_ulonglong[::1]
-    before: cython.const_ulonglong[::1]
-    later: cython.const_ulonglong[::1]
-    computed: cython.const_ulonglong[::1]
-    n: cython.longlong
-    words: cython.longlong
-
     def __init__(
         self,
         weights: cython.const_longlong[::1],
@@ -58,57 +49,7 @@ class Expansion:
     at per state and node.
     """
 
-    graph: Graph
-    sets: cython.const_ulonglong[::1]
-    numbers: cython.const_longlong[:, ::1]
     states: States
-    potential: Potential
-    group: Group
-    lookup: Lookup
-    budget: cython.longlong
-    only: cython.longlong
-    most_steps: cython.longlong
-    limit: cython.longlong
-    position: cython.longlong  # the state whose turn it is
-    is_cut: cython.bint  # True once some state and node took too many steps
-    work: cython.longlong
-    is_open: cython.bint  # some of the nodes that are ready in this state were computed
-    start: cython.longlong  # the first row of its successors
-    ready: cython.longlong[::1]
-    ready_count: cython.longlong
-    turn: cython.longlong  # which of them is next
-    cost: cython.longlong
-    slack: cython.longlong  # what a plan may still cost
-    # The state after computing a node, before values are let go; ``total`` is what it then takes.
-    base: cython.ulonglong[::1]
-    touched: cython.longlong[::1]
-    touched_count: cython.longlong
-    total: cython.longlong
-    released: cython.longlong
-    excess: cython.longlong
-    largest: cython.longlong  # what tables say of it
-    held: cython.longlong  # what the potential says of it
-    own: cython.longlong[::1]  # prices of holding values
-    # Values that may be let go, by how much letting them go exceeds their price.
-    size: cython.longlong
-    candidates: cython.longlong[::1]
-    rises: cython.longlong[::1]
-    sizes: cython.longlong[::1]
-    digits: cython.longlong[::1]  # their charges in sizes
-    suffix: cython.longlong[::1]  # sums of sizes from here on
-    covered: cython.ulonglong[::1]  # what is to come that touches them, with all later nodes
-    is_covered: cython.uchar[::1]
-    leaders: cython.ulonglong[::1]  # which others leave first
-    has_leaders: cython.uchar[::1]
-    # How far the search over sets of values to let go is, where it paused.
-    is_paused: cython.bint
-    steps: cython.longlong
-    index: cython.longlong
-    depth: cython.longlong
-    weight: cython.longlong
-    charge: cython.longlong
-    chosen: cython.longlong[::1]
-    taken: cython.ulonglong[::1]
 
     def __init__(
         self,

@@ -17,13 +17,6 @@ class Problem:
     less what they weigh.
     """
 
-    weights: cython.const_longlong[::1]
-    before: cython.const_ulonglong[::1]
-    touchers: cython.const_ulonglong[::1]
-    touched: cython.const_uchar[:, ::1]
-    room: cython.const_longlong[::1]
-    count: cython.longlong
-
     def __init__(
         self,
         weights: cython.const_longlong[::1],
@@ -50,15 +43,6 @@ class Lattice:
     and will be again, ascending; entries of one of the ``classes`` have one price. The first set is the start, the last
     is everything.
     """
-
-    sets: cython.const_ulonglong[::1]
-    step_first: cython.const_longlong[::1]
-    nodes: cython.const_uchar[::1]
-    targets: cython.const_int[::1]
-    live_first: cython.const_longlong[::1]
-    live: cython.const_uchar[::1]
-    classes: cython.const_int[::1]
-    count: cython.longlong
 
     def __init__(
         self,

@@ -24,9 +24,6 @@ _FRESH = cython.declare(cython.longlong, 3)
 class SetTable:
     """A hash table of computed sets: ``keys``, and their ``ranks``, -1 where a slot is free."""
 
-    keys: cython.ulonglong[::1]
-    ranks: cython.longlong[::1]
-
     def __init__(self, keys: cython.ulonglong[::1], ranks: cython.longlong[::1]) -> None:
         self.keys = keys
         self.ranks = ranks
@@ -283,14 +280,6 @@ class Parts:
     say of which parts node v is which.
     """
 
-    first: cython.const_longlong[::1]
-    members: cython.const_longlong[::1]
-    given: cython.const_ulonglong[::1]
-    late: cython.const_ulonglong[::1]
-    node_first: cython.const_longlong[::1]
-    node_parts: cython.const_longlong[::1]
-    node_places: cython.const_longlong[::1]
-
     def __init__(
         self,
         first: cython.const_longlong[::1],
@@ -321,16 +310,6 @@ class Patterns:
     once.
     """
 
-    parts: Parts
-    table: SetTable
-    table_first: cython.const_longlong[::1]
-    offsets: cython.const_longlong[::1]
-    steps: cython.const_int[:, ::1]
-    costs: cython.const_int[::1]
-    shares: cython.const_longlong[:, ::1]
-    whole: cython.longlong
-    count: cython.longlong
-
     def __init__(
         self,
         parts: Parts,
@@ -360,15 +339,6 @@ class Lookup:
 
     The same for the state it comes from. ``touchers`` are those of the whole graph.
     """
-
-    patterns: Patterns
-    touchers: cython.const_ulonglong[::1]
-    words: cython.longlong
-    source_rank: cython.longlong[::1]
-    source_entry: cython.longlong[::1]
-    rank: cython.longlong[::1]
-    entry: cython.longlong[::1]
-    sums: cython.longlong[::1]
 
     def __init__(self, patterns: Patterns, touchers: cython.const_ulonglong[::1], words: cython.longlong) -> None:
         self.patterns = patterns

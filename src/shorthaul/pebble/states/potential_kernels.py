@@ -358,17 +358,6 @@ class Potential:
     stand for value u are ``names[name_first[u]:name_first[u + 1]]``. Plans below the limit lead through no other sets.
     """
 
-    table: SetTable
-    places: cython.const_longlong[::1]
-    name_first: cython.const_longlong[::1]
-    names: cython.const_longlong[::1]
-    live_first: cython.const_longlong[::1]
-    live: cython.const_uchar[::1]
-    classes: cython.const_int[::1]
-    ahead: cython.const_longlong[::1]
-    prices: cython.const_longlong[:, ::1]
-    whole: cython.longlong
-
     def __init__(
         self,
         table: SetTable,

@@ -14,10 +14,6 @@ RUN = cython.declare(cython.Py_ssize_t, 12)
 class Sorter:
     """Sorts ``places`` by their ``keys``: at first places 0, 1, ... as :meth:`number` sets them."""
 
-    keys: cython.longlong[::1]
-    places: cython.longlong[::1]
-    spare: cython.longlong[::1]
-
     def __init__(self, most: cython.Py_ssize_t) -> None:
         self.keys = np.empty(most, np.int64)
         self.places = np.empty(most, np.int64)

@@ -26,14 +26,6 @@ class Tree:
     (0: none).
     """
 
-    order: cython.const_longlong[::1]
-    parent_starts: cython.const_longlong[::1]
-    parents: cython.const_longlong[::1]
-    weights: cython.const_longlong[::1]
-    operands: cython.const_longlong[::1]
-    twin_needs: cython.const_longlong[::1]
-    is_root: cython.const_uchar[::1]
-
     def __init__(
         self,
         order: cython.const_longlong[::1],

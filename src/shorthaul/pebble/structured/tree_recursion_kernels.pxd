@@ -11,16 +11,17 @@ cdef class StepFunctions:
     cdef readonly long long[::1] stops
     cdef Stack bounds
     cdef Stack costs
-    cdef Stack own_bounds
+    cdef Stack own_bounds  # of the node at hand, by falling budget
     cdef Stack own_costs
-    cdef long long budget
-    cdef Py_ssize_t place
-    cdef long long[::1] choice
+    cdef long long budget  # looked at next; -1: the next node
+    cdef Py_ssize_t place  # in the order
+    cdef long long[::1] choice  # the parents kept in order, then -1, then those spilled
+    # one entry per subset of the parents, or per label: what it holds, costs, needs at least, and where it comes from
     cdef long long[::1] held
     cdef long long[::1] cost
     cdef long long[::1] least
     cdef long long[::1] via
-    cdef long long[::1] sizes
+    cdef long long[::1] sizes  # labels per step
     cdef long long[::1] offer_held
     cdef long long[::1] offer_cost
     cdef long long[::1] offer_least

@@ -29,32 +29,6 @@ class StepFunctions:
     an order, each leaving less room to the next, and spills the others first, with the whole budget.
     """
 
-    parent_starts: cython.const_longlong[::1]
-    parents: cython.const_longlong[::1]
-    weights: cython.const_longlong[::1]
-    needs: cython.const_longlong[::1]
-    starts: cython.longlong[::1]
-    stops: cython.longlong[::1]
-    bounds: Stack
-    costs: Stack
-    own_bounds: Stack  # of the node at hand, by falling budget
-    own_costs: Stack
-    budget: cython.longlong  # looked at next; -1: the next node
-    place: cython.Py_ssize_t  # in the order
-    choice: cython.longlong[::1]  # the parents kept in order, then -1, then those spilled
-    # one entry per subset of the parents, or per label: what it holds, costs, needs at least, and where it comes from
-    held: cython.longlong[::1]
-    cost: cython.longlong[::1]
-    least: cython.longlong[::1]
-    via: cython.longlong[::1]
-    sizes: cython.longlong[::1]  # labels per step
-    offer_held: cython.longlong[::1]
-    offer_cost: cython.longlong[::1]
-    offer_least: cython.longlong[::1]
-    offer_via: cython.longlong[::1]
-    by_excess: Sorter
-    by_cost: Sorter
-
     def __init__(
         self,
         parent_starts: cython.const_longlong[::1],
