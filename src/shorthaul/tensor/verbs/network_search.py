@@ -23,15 +23,14 @@ _SHARE_OF_THE_CHECK: Final = 0.35
 _FIRST_KEPT_S: Final = 2.0
 _SHARE_OF_KEEPING: Final = 20
 
-#: By objective: what a second of traffic is worth (:class:`Machine`), search by search, and the share of the least cost
-#: that others may cost more, of which that of the least product of time and energy is the answer. BERT on ``edge-45nm``
-#: moves 36 % less in 0.3 % more time so. With weights of 0.03 and 0.003 layers take up to 2 % less time than with 0.1,
-#: and up to 1.3 times the energy.
-_OBJECTIVES: Final = {
-    "balanced": ((TRAFFIC_WEIGHT,), 0.01),
-    "time": ((TRAFFIC_WEIGHT, 0.1), 0.0),
-    "energy": ((TRAFFIC_WEIGHT, 10.0), 0.0),
-}
+#: By objective: what a second of traffic is worth (:class:`Machine`). With weights of 0.03 and 0.003 layers take up to
+#: 2 % less time than with 0.1, and up to 1.3 times the energy.
+_WEIGHTS: Final = {"balanced": TRAFFIC_WEIGHT, "time": 0.1, "energy": 10.0}
+#: The share of the least time that others may take more, of which that of the least product of time and energy is the
+#: balanced answer. BERT on ``edge-45nm`` moves 36 % less in 0.3 % more time so.
+_NEARLY: Final = 0.01
+#: The share of the effort that tiling the groups found for another objective takes at most, beside it.
+_SHARE_OF_TILING: Final = 0.5
 
 
 def planned(
@@ -39,12 +38,11 @@ def planned(
 ) -> tuple[NetworkPlan, NetworkReplay]:
     """Return the best plan found, and its replay: that from which the search goes on, if it finds no better one.
 
-    For time or energy as the objective, plans are searched for with its own weight of traffic beside the balanced one,
-    and the one that takes least of it is the answer. Where the objective is balanced, of plans nearly as fast as the
-    fastest it is that of the least product of time and energy, or bytes where the machine has no energies, unless the
-    fastest meets its bound.
+    The balanced search comes first, whole. For time or energy its plan is one of those of which the answer takes least;
+    the others are searched for with a weight of traffic of their own, or have the same groups if no effort is left.
+    Where the objective is balanced, of plans nearly as fast as the fastest the answer is that of the least product of
+    time and energy, or bytes where the machine has no energies, unless the fastest meets its bound.
     """
-    weights, nearly = _OBJECTIVES[objective]
     if search.time_limit is not None:
         search.keep_back(_SHARE_OF_THE_CHECK * search.remaining_s())
 
@@ -55,7 +53,11 @@ def planned(
 
     def add(plan: NetworkPlan) -> None:
         found.append((plan, _sound(network, machine, plan)))
-        amounts.append(_amounts(network, machine, *found[-1], objective))
+        amounts.append(_amounts(network, machine, *found[-1]))
+
+    def ranked(aim: str) -> list[int]:
+        wholes = [_whole(own, aim) for own in amounts]
+        return sorted(range(len(found)), key=lambda number: (wholes[number].cost, wholes[number].price))
 
     def keep(make: Callable[[], NetworkPlan]) -> None:
         """Keep plans of the search as it goes on, where that takes a small share of its time."""
@@ -63,46 +65,53 @@ def planned(
         began_s = search.elapsed_s()
         if search.keeps and began_s >= next_s and not search.expired():  # when it has, the plan comes at once
             made = make()
-            own = _amounts(network, machine, made, _sound(network, machine, made), objective)
-            search.keep(_whole(own).cost, made)
+            own = _amounts(network, machine, made, _sound(network, machine, made))
+            search.keep(_whole(own, objective).cost, made)
             next_s = search.elapsed_s() + max(_FIRST_KEPT_S, _SHARE_OF_KEEPING * (search.elapsed_s() - began_s))
 
     start = search.start()
     if start is not None:
         add(start)
-    for weight in weights:
-        if weight != weights[0] and search.expired():
-            break  # a plan for what is asked is never worse than the balanced one of as much effort
-        on = replace(machine, traffic_weight=weight)
-        for tiled in fuse(network, on, search, float(machine.levels[1].capacity_bytes or 0), start, keep):
+    for aim in dict.fromkeys(("balanced", objective)):
+        part, begun = search, start
+        if aim != "balanced" and search.expired():
+            if search.effort is None:
+                break
+            part, begun = search.beside(_SHARE_OF_TILING * search.effort), found[ranked(aim)[0]][0]
+        on = replace(machine, traffic_weight=_WEIGHTS[aim])
+        for tiled in fuse(network, on, part, float(machine.levels[1].capacity_bytes or 0), begun, keep):
             add(NetworkPlan(tuple(item.group for item in tiled)))
-            search.keep(_whole(amounts[-1]).cost, found[-1][0])
-    if len(found) > 1 and not search.expired():
-        one, other = sorted(sorted(range(len(found)), key=lambda number: _whole(amounts[number]).cost)[:2])
-        made = combined(network, (found[one][0], found[other][0]), (amounts[one], amounts[other]), nearly)
-        if all(made != plan for plan, _ in found):
-            add(made)
-            search.keep(_whole(amounts[-1]).cost, made)
-    wholes = [_whole(own) for own in amounts]
-    least = min(range(len(found)), key=lambda number: wholes[number].cost)
-    best = preferred(wholes, nearly, wholes[0].cost if start is not None else float("inf"))
-    is_bounded = objective == "balanced" and best != least  # what the bound is of are seconds
-    return found[least if is_bounded and bound(network, machine).is_met_by(wholes[least].cost) else best]
+            search.keep(_whole(amounts[-1], objective).cost, found[-1][0])
+        if len(found) > 1 and not part.expired():
+            one, other = ranked(aim)[:2]
+            given = _for(amounts[one], aim), _for(amounts[other], aim)
+            nearly = _NEARLY if aim == "balanced" else 0.0
+            made = combined(network, (found[one][0], found[other][0]), given, nearly)
+            if all(made != plan for plan, _ in found):
+                add(made)
+                search.keep(_whole(amounts[-1], objective).cost, made)
+    least = ranked(objective)[0]
+    if objective != "balanced":
+        return found[least]
+    wholes = [_whole(own, objective) for own in amounts]
+    best = preferred(wholes, _NEARLY, wholes[0].cost if start is not None else float("inf"))
+    return found[least if best != least and bound(network, machine).is_met_by(wholes[least].cost) else best]
 
 
-def _amounts(
-    network: Network, machine: Machine, plan: NetworkPlan, replayed: NetworkReplay, objective: str
-) -> list[Amounts]:
-    """Return the seconds of each group and its joules, or bytes if the machine lacks an energy; the objective first."""
+def _amounts(network: Network, machine: Machine, plan: NetworkPlan, replayed: NetworkReplay) -> list[Amounts]:
+    """Return the seconds of each group and its joules, or bytes if the machine lacks an energy."""
     rows = rows_of(network, machine, plan, replayed)
     by_bytes = any(row.energy is None for row in rows)
-    prices = [row.loads + row.stores if by_bytes else row.energy or 0.0 for row in rows]
-    pairs = [(row.latency_s, price) for row, price in zip(rows, prices, strict=True)]
-    return [Amounts(*(pair[::-1] if objective == "energy" else pair)) for pair in pairs]
+    return [Amounts(row.latency_s, row.loads + row.stores if by_bytes else row.energy or 0.0) for row in rows]
 
 
-def _whole(amounts: Sequence[Amounts]) -> Amounts:
-    return sum(amounts, Amounts(0.0, 0.0))
+def _for(amounts: Sequence[Amounts], aim: str) -> list[Amounts]:
+    """Return the same with the objective first."""
+    return [Amounts(own.price, own.cost) if aim == "energy" else own for own in amounts]
+
+
+def _whole(amounts: Sequence[Amounts], aim: str) -> Amounts:
+    return sum(_for(amounts, aim), Amounts(0.0, 0.0))
 
 
 def _sound(network: Network, machine: Machine, plan: NetworkPlan) -> NetworkReplay:
