@@ -6,8 +6,11 @@ import pytest
 from tests.reference.tensor_exhaustive import best_latency
 
 import shorthaul.tensor
-from shorthaul.core.errors import InfeasibleError
+from shorthaul.core.errors import InfeasibleError, NoPlanError
+from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST
+from shorthaul.tensor.plan import Granularity, Plan, Subgraph
+from shorthaul.tensor.search import driver
 from shorthaul.tensor.workloads.cases import GraphBuilder
 
 
@@ -50,3 +53,26 @@ def test_inputs_that_are_made_of_one_tensor_need_room_for_one():
     assert found.status == "optimal"
     with pytest.raises(InfeasibleError, match="at operator 0: fast memory: 2 needed, the limit is 1"):
         shorthaul.tensor.plan(graph.problem(capacity=1, bandwidth=1), rules="contest", effort=0.1, workers=1)
+
+
+@pytest.mark.parametrize("rules", ["contest", "contest-loose", "spec"])
+def test_a_product_needs_elements_of_a_row_and_a_column(rules):
+    """Both operands are made of the same tensor in the same group: of that two elements are held at once."""
+    graph = GraphBuilder()
+    shared = graph.tensor(2, 2)
+    graph.matmul(graph.pointwise((shared,), 1), graph.pointwise((shared,), 1), 1)
+    with pytest.raises(InfeasibleError, match="at operator 2: fast memory: 3 needed, the limit is 2"):
+        shorthaul.tensor.plan(graph.problem(capacity=2, bandwidth=1), rules=rules, effort=0.1, workers=1)
+
+
+def test_products_that_are_done_need_no_room_at_the_last_step():
+    """Four products of one step each are held by nothing when the others are loaded: 8 elements are enough for all."""
+    graph = GraphBuilder()
+    short = [graph.matmul(tensor, tensor, 1) for tensor in (graph.tensor(1, 1) for _ in range(4))]
+    graph.pointwise((*short, *(graph.tensor(1, 1) for _ in range(4))), 1)
+    graph.pointwise((short[0], graph.matmul(graph.tensor(1, 9), graph.tensor(9, 1), 1)), 1)
+    problem = graph.problem(capacity=8, bandwidth=1)
+    together = Plan((Subgraph(tuple(range(7)), Granularity(1, 1, 1)),))
+    assert not replay(problem, together, CONTEST).violations
+    with pytest.raises(NoPlanError):
+        driver._refuse(problem, CONTEST)

@@ -45,6 +45,10 @@ _FINISH_PARTS: Final = 4.5
 _FINISH_SHARE: Final = 0.7
 
 
+#: A tensor, and numbers of a row and a column: 0, 1, and 2 for all others.
+_Place = tuple[int, int, int]
+
+
 class Begun(NamedTuple):
     """A search that has a plan: all that it has priced, one operator per group, and the best so far."""
 
@@ -148,51 +152,79 @@ def _begun_together(problem: Problem, rules: Rules, search: Search) -> Begun | N
 
 
 def _refuse(problem: Problem, rules: Rules) -> NoReturn:
-    """Raise :class:`InfeasibleError` where nothing can execute an operator, else :class:`NoPlanError`.
-
-    A group that executes it holds an element of each tensor that it loads, and one of an output, in one step. Every way
-    from an input of the graph to the operator passes through a tensor that is loaded.
-    """
-    capacity, operators = problem.machine.capacity, problem.operators
-    for index, operator in enumerate(operators):
-        if len(set(operator.inputs)) + 1 <= capacity and capacity >= 2:
-            continue
-        loaded = max(_disjoint_ways(problem, operator), 1)
+    """Raise :class:`InfeasibleError` where nothing can execute an operator, else :class:`NoPlanError`."""
+    capacity, nothing = problem.machine.capacity, frozenset[int]()
+    best = Granularities(problem.machine, rules).best
+    large = [
+        index
+        for index, operator in enumerate(problem.operators)
+        if best(profile_of(problem, {index}, [operator.output], nothing, nothing)) is None
+    ]
+    for index in large:
+        loaded = _least_loaded(problem, problem.operators[index])
         if loaded + 1 > capacity:
             raise InfeasibleError(
                 "fast memory",
                 demand=loaded + 1,
                 limit=capacity,
                 place=f"operator {index}",
-                contributors=[Demand("an output", 1), Demand("tensors on ways from inputs of the graph", loaded)],
+                contributors=[Demand("of an output", 1), Demand("on ways from inputs of the graph", loaded)],
                 cure="give the machine more fast memory",
             )
-    best, nothing = Granularities(problem.machine, rules).best, frozenset[int]()
-    index = next(
-        index
-        for index, operator in enumerate(operators)
-        if best(profile_of(problem, {index}, [operator.output], nothing, nothing)) is None
-    )
-    raise NoPlanError(f"no plan found: operator {index} alone needs more than {capacity:g} elements")
+    raise NoPlanError(f"no plan found: operator {large[0]} alone needs more than {capacity:g} elements")
 
 
-def _disjoint_ways(problem: Problem, operator: Operator) -> int:
-    """Return how many ways lead from inputs of the graph to the operator, no two through the same tensor."""
+def _least_loaded(problem: Problem, operator: Operator) -> int:
+    """Return how many elements are held, at least, beside an output in some step that works on one of the operator's.
+
+    Every way to it from an element of an input of the graph passes through one that is held: a least cut. Matrix
+    products inside are done over all of their reduction, but for those that Pointwise operators alone divide from it:
+    they are at their last product, or are done before if others of their shape have longer reductions. Along every axis
+    elements are alike from number 2 on; the last product, and any of the operator itself, is called number 0.
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
-    entry, leave = (np.arange(len(problem.tensors)) + shift for shift in (0, len(problem.tensors)))
-    source = 2 * len(problem.tensors)
-    made = [(given, other.output) for other in problem.operators for given in set(other.inputs)]
-    arcs = [
-        *zip(entry, leave, strict=True),
-        *((leave[given], entry[output]) for given, output in made),
-        *((source, entry[tensor]) for tensor in problem.graph_inputs),
-        *((leave[tensor], source + 1) for tensor in set(operator.inputs)),
-    ]
-    rows, columns = np.array(arcs).T
-    network = csr_array((np.ones(len(arcs), dtype=np.int32), (rows, columns)), shape=(source + 2, source + 2))
-    return int(maximum_flow(network, source, source + 1).flow_value)
+    tensors, operators = problem.tensors, problem.operators
+    shape = tensors[operator.output]
+    alike = [index for index, other in enumerate(operators) if other.is_matmul and tensors[other.output] == shape]
+    longest = max(map(problem.reduction, alike), default=0)
+    wanted = _given(operator, min(1, shape.height - 1), min(1, shape.width - 1), (0,))
+    near, far = ([], wanted) if operator.is_matmul else (list(wanted), [])
+    most, seen = len(wanted), set[_Place]()
+    arcs: list[tuple[object, object, int]] = [((place, 1), "wanted", 1) for place in set(wanted)]
+    while near or far:
+        is_near = bool(near)
+        place = (near or far).pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        tensor, row, column = place
+        size = (tensors[tensor].height - 2 if row == 2 else 1) * (tensors[tensor].width - 2 if column == 2 else 1)
+        arcs.append(((place, 0), (place, 1), min(size, most)))
+        index = problem.producer[tensor]
+        if index is None:
+            arcs.append(("inputs", (place, 0), most))
+            continue
+        made = operators[index]
+        length = problem.reduction(index) if made.is_matmul else 0
+        if is_near and 0 < length < longest:
+            continue
+        given = _given(made, row, column, (0,) if is_near else range(min(length, 3)))
+        (near if is_near and not made.is_matmul else far).extend(given)
+        arcs += [((other, 1), (place, 0), most) for other in given]
+    names = {name: number for number, name in enumerate(dict.fromkeys(name for arc in arcs for name in arc[:2]))}
+    rows, columns, sizes = np.array([(names[begin], names[end], size) for begin, end, size in arcs], dtype=np.int32).T
+    network = csr_array((sizes, (rows, columns)), shape=(len(names), len(names)))
+    return int(maximum_flow(network, names["inputs"], names["wanted"]).flow_value)
+
+
+def _given(operator: Operator, row: int, column: int, products: Iterable[int]) -> list[_Place]:
+    """Return the elements, by tensor, row and column, of which an operator makes one, of all or some products."""
+    if not operator.is_matmul:
+        return [(given, row, column) for given in operator.inputs]
+    left, right = operator.inputs
+    return [place for one in products for place in ((left, row, one), (right, one, column))]
 
 
 def _roughly(problem: Problem, index: int) -> float:
