@@ -12,6 +12,7 @@ from tests.reference.affine_tile_policy import play
 from tests.samples import samples
 
 from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.integer_sets.subspaces import integer_solution
@@ -362,3 +363,23 @@ def test_bytes_of_plans_and_sweeps() -> None:
         assert one["oi_reached"] == pytest.approx(other["oi_reached"] * one["loads_bytes"] / one["loads_words"])
         assert other["peak_limit"] == min(1, other["oi_limit"] / 2)
     assert "per byte" in by_bytes.figures[1].y_label
+
+
+def test_little_effort_finds_skewed_tiles() -> None:
+    """Of a search that ends among the policies of the first skewed coordinates the best until then is kept."""
+    inside = "for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++)"
+    update = "B[i][j] = A[i - 1][j] + A[i + 1][j] + A[i][j - 1] + A[i][j + 1] + c[i][j];"
+    loops = f"for (int t = 0; t < T; t++) {{ {inside} {update} {inside} A[i][j] = B[i][j]; }}"
+    text = f"void f(int T, int n, double A[n][n], double B[n][n], double c[n][n]) {{ {loops} }}"
+    flow = flow_dependences(program_from_text(text))
+    phases = [upper_bound(flow.program, flow=flow, search=Search(effort=effort)).steps[0].phase for effort in (0.1, 9)]
+    assert all(phase is not None and phase.is_skewed for phase in phases)
+
+
+def test_what_loads_its_inputs_is_not_tried_in_panels() -> None:
+    """Where every value is read once there is nothing to gain, and little effort is spent."""
+    loops = "for (int h = 0; h < H; h++) for (int i = 0; i < N; i++) for (int j = 0; j <= i; j++)"
+    text = f"void f(int H, int N, double A[H][N][N], double s[H][N]) {{ {loops} A[h][i][j] /= s[h][i]; }}"
+    flow, search = flow_dependences(program_from_text(text)), Search(effort=9)
+    upper_bound(flow.program, flow=flow, search=search)
+    assert search.spent() < 0.2

@@ -75,7 +75,7 @@ def at_sizes(
     best = found = upper
     finished: UpperBound | None = None
     with effort.charged_to(search or Search()), suppress(effort.OutOfEffortError):
-        boxes = Boxes(flow, sizes, upper.small, slack=slack)
+        boxes = Boxes(flow, sizes, upper.small, slack=slack, counts=upper.steps[0].counts)
         kept = boxes.whole()
         if kept is not None:
             return replace(upper, steps=(kept,))
@@ -142,6 +142,7 @@ class Boxes:
     ``weights`` say what a load counts into each memory, by its words, the largest first; without them there is S only.
     ``slack`` has the shares of loads that rows of one cell and boxes without room for strips count more. What has a
     place in ``given`` is tried there too; with edges ``fixed`` of loops outside of all others, it is tried alone.
+    ``counts`` has what was counted before.
     """
 
     def __init__(
@@ -153,11 +154,12 @@ class Boxes:
         slack: Slack = NO_SLACK,
         given: Placement | None = None,
         fixed: Mapping[int, int] | None = None,
+        counts: Counts | None = None,
     ) -> None:
         self.flow, self.sizes, self.small, self.slack, self.given = flow, sizes, small, slack, given or {}
         self.fixed = fixed or {}
         self.parameters = {name: sizes[name] for name in flow.program.parameters}
-        self.counts = Counts(flow, small)
+        self.counts = counts or Counts(flow, small)
         self.conflicts = Conflicts(flow.program, accesses_of(flow.program))
         self.reads = {item.name: reads_of(flow, item.name) for item in flow.program.statements}
         self.weights = weights or {sizes["S"]: 1.0}

@@ -11,7 +11,7 @@ is read again in every step, a coefficient, counts in A_k by how far apart these
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import gcd
 
@@ -114,6 +114,19 @@ def best_covectors(
             own = tuple(found[k] for k in chosen[place])
             result.setdefault(f"{volume[place]:.9f} {kind(item.entries for item in own)}", own)
     return [*result.values()]
+
+
+def moved(placement: Placement) -> tuple[tuple[Row, ...], ...]:
+    """Return a placement moved so that its first statement begins at 0: two that differ by a move are one order.
+
+    >>> moved({"S": (Row((1,), (), 2),), "T": (Row((1,), (), 3),)})
+    ((Row(factors=(1,), parameters=(), constant=0),), (Row(factors=(1,), parameters=(), constant=1),))
+    """
+    first = next(iter(placement.values()))
+    return tuple(
+        tuple(replace(row, constant=row.constant - base.constant) for row, base in zip(rows, first, strict=True))
+        for rows in placement.values()
+    )
 
 
 def kind(covectors: Iterable[Sequence[int]]) -> str:

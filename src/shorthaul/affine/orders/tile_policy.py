@@ -8,6 +8,7 @@ polynomial P(b), and b is the largest integer with P(b) <= S.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
@@ -286,6 +287,7 @@ def make_phase(
 def best_policy(phase: Phase, legal: Callable[[Loops], bool] | None = None) -> tuple[Policy, float] | None:
     """Return the policy of fewest loads where candidates are compared, or None if no order is legal.
 
+    Where the search ends early, it is the best until then.
     ``legal`` tells which orders are; by default those that respect all dependences among the statements of the phase.
     """
     if legal is None:
@@ -293,20 +295,23 @@ def best_policy(phase: Phase, legal: Callable[[Loops], bool] | None = None) -> t
         legal = partial(Loops.legal, signs=signs)
     width = len(next(iter(phase.placement.values())))
     best: tuple[float, Policy] | None = None
-    for order in all_loops(width):
-        effort.step(STEPS_PER_ORDER)
-        if not legal(order) or not _useful(order, phase):
-            continue
-        policy = Policy(order, _least_levels(phase, order), (1,) * len(order.tiled))
-        rate = phase.rate(policy)
-        if best is None or rate < best[0] * (1 - 1e-9) or _is_smoother(phase, rate, order, best):
-            best = (rate, policy)
-    if best is None or best[0] == INFINITE:
-        return None
-    rate, policy = best
-    for change in (_other_levels, _weighted, _other_levels):
-        rate, policy = _improved(phase, policy, rate, change)
-    return policy, rate
+    with suppress(effort.OutOfEffortError):
+        for order in all_loops(width):
+            effort.step(STEPS_PER_ORDER)
+            if not legal(order) or not _useful(order, phase):
+                continue
+            policy = Policy(order, _least_levels(phase, order), (1,) * len(order.tiled))
+            rate = phase.rate(policy)
+            if best is None or rate < best[0] * (1 - 1e-9) or _is_smoother(phase, rate, order, best):
+                best = (rate, policy)
+        if best is None or best[0] == INFINITE:
+            return None
+        for change in (_other_levels, _weighted, _other_levels):
+            for policy in change(phase, best[1]):
+                rate = phase.rate(policy)
+                if rate < best[0] * (1 - 1e-6):
+                    best = (rate, policy)
+    return None if best is None or best[0] == INFINITE else best[::-1]
 
 
 def _is_smoother(phase: Phase, rate: float, order: Loops, best: tuple[float, Policy]) -> bool:
@@ -338,16 +343,6 @@ def _least_levels(phase: Phase, order: Loops) -> tuple[int, ...]:
                 break
         result.append(chosen)
     return tuple(result)
-
-
-def _improved(
-    phase: Phase, policy: Policy, rate: float, changes: Callable[[Phase, Policy], Iterator[Policy]]
-) -> tuple[float, Policy]:
-    for other in changes(phase, policy):
-        changed = phase.rate(other)
-        if changed < rate * (1 - 1e-6):
-            rate, policy = changed, other
-    return rate, policy
 
 
 def _other_levels(phase: Phase, policy: Policy) -> Iterator[Policy]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 
 import islpy as isl
 import numpy as np
@@ -26,16 +26,18 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
+from shorthaul.affine.orders.joining.turns import read_from_elsewhere
 from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
 from shorthaul.affine.orders.pieces.passed import PassedStep
-from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
-from shorthaul.affine.orders.skewing import kind, skewed_placements
+from shorthaul.affine.orders.placement import Read, Row, placements, reads_of
+from shorthaul.affine.orders.skewing import kind, moved, skewed_placements
 from shorthaul.affine.orders.tile_policy import Counts, Phase, Policy, best_policy, make_phase, unused_name
 from shorthaul.affine.orders.tile_steps import Edge, Step
 from shorthaul.affine.orders.turns import Turning, TurnsStep
 from shorthaul.affine.tuning import (
     ABOUT_THE_SAME,
+    NEAR_THE_INPUTS,
     NEGLIGIBLE,
     PLACEMENT_OPERATIONS,
     POOR,
@@ -181,33 +183,42 @@ def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]]) -> 
     """Return the statements in the best tiled order, panels included."""
     names, counts, mine = plain.names, plain.counts, plain.reads
     made: dict[str, Step] = {}
+    seen: set[tuple[tuple[Row, ...], ...]] = set()  # skewed, several placements are one
     for placement in placements(counts.distances, names, reads):
         first = make_phase(flow, names, placement, reads, counts)
-        turned: Iterable[Placement] = skewed_placements(placement, mine) if first.only_chains else ()
+        turned = {moved(item): item for item in skewed_placements(placement, mine)} if first.only_chains else {}
         skewed = (
             make_phase(flow, names, item, reads, counts, together=together)
-            for item in turned
+            for shape, item in turned.items()
+            if shape not in seen
             for together in ((True, False) if len(names) > 1 else (True,))
         )
-        for phase in (first, *skewed):
+        for phase in chain(skewed, (first,)):  # where the search ends early, those that load least are known
             found = _tried(phase)
             if found is not None:  # of mirror images, which load the same, one
                 key = f"{found[1]:.9g} {kind(row.factors for row in phase.placement[names[0]])}"
                 made.setdefault(key, Step(names, phase, found[0], found[1], counts, mine))
+        seen |= turned.keys()
     if not made:
         return plain
-    best, *others = sorted(made.values(), key=lambda item: float(f"{item.rate:.9g}"))
-    near = (item for item in others if item.phase and item.phase.is_skewed and ABOUT_THE_SAME * item.rate < best.rate)
+    best, *others = sorted(made.values(), key=lambda item: (float(f"{item.rate:.9g}"), _is_skewed(item)))
+    near = (item for item in others if _is_skewed(item) and ABOUT_THE_SAME * item.rate < best.rate)
     return _in_panels(replace(best, others=tuple(near)))
+
+
+def _is_skewed(step: Step) -> bool:
+    return step.phase is not None and step.phase.is_skewed
 
 
 def _in_panels(step: Step) -> AnyStep:
     """Return the step in panels or triangular blocks where that needs fewer loads."""
     result: AnyStep = step
-    phase = step.phase
+    phase, counts = step.phase, step.counts
     if phase is None or len(next(iter(phase.placement.values()))) > WIDEST_PANELS:
         return step
     with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+        if NEAR_THE_INPUTS * step.rate < read_from_elsewhere(counts.flow, step.names, counts.instance):
+            return step
         for plan in panel_plans(phase, step.reads, step.rate):
             made = PanelStep(step, plan)
             if made.rate < result.rate * (1 - NEGLIGIBLE):

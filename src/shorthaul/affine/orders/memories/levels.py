@@ -70,7 +70,7 @@ def at_levels(
         for item in capacities
     }
     weights = {item: 1 / max(1.0, found.value({**sizes, "S": item})) for item, found in alone.items()}
-    boxes = Boxes(flow, sizes, upper.small, weights, slack)
+    boxes = Boxes(flow, sizes, upper.small, weights, slack, counts=upper.steps[0].counts)
     found: dict[frozenset[str], list[AnyStep]] = {}
 
     def better(step: FixedStep) -> AnyStep:
