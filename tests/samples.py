@@ -17,13 +17,3 @@ def samples(most: int) -> range:
     80
     """
     return range(-(-most // SHARE))
-
-
-def half(*ends: int) -> range:
-    """Return the first half of a range of random cases, each of them small; all of it where all cases are asked for.
-
-    >>> len(half(10, 30)) in (10, 20)
-    True
-    """
-    cases = range(*ends)
-    return cases if ALL else cases[: -(-len(cases) // 2)]

@@ -7,7 +7,6 @@ import random
 
 import numpy as np
 import pytest
-from tests.samples import half
 
 import shorthaul
 from shorthaul.affine.frontend.python.arrays import in_loops
@@ -93,7 +92,7 @@ def random_statement(draw: random.Random) -> str:
 @pytest.mark.parametrize("seed", range(4))
 def test_random_statements(seed: int) -> None:
     draw = random.Random(seed)
-    for _ in half(15):
+    for _ in range(15):
         compare("def f(a, b, B):\n" + "".join(random_statement(draw) for _ in range(3)), [(9,), (9,), (4, 5)])
 
 

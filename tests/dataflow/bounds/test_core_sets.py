@@ -13,7 +13,6 @@ import pytest
 from tests.commands import shorthaul, shorthaul_json
 from tests.dataflow.bounds.test_load_bounds import bounded, drawn_points, least_at
 from tests.dataflow.load_model import least_load
-from tests.samples import half
 
 from shorthaul import dataflow
 from shorthaul.core.errors import InputError
@@ -115,7 +114,7 @@ def hunt(seeds: range, most_actors: int, count: int) -> tuple[int, int, int]:
 
 
 def test_no_mapping_is_below() -> None:
-    raised, met, points = hunt(half(12), 4, 10)
+    raised, met, points = hunt(range(12), 4, 10)
     assert raised > met > 3
     assert points > 50
 

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 from tests.dataflow.small import small_problem
 from tests.reference.dataflow_caps_hms import decode
-from tests.samples import half, samples
+from tests.samples import samples
 
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.dataflow.bounds.period import front_bound, maximum_cycle_ratio, period_bound
@@ -56,7 +56,7 @@ def test_kernels_do_what_the_slow_twin_does(order: str, compact: bool) -> None:
 @pytest.mark.parametrize("rule", CAPACITY_RULES)
 @pytest.mark.parametrize("consumer", MRB_CONSUMERS)
 def test_every_decoded_point_passes_the_check(rule: str, consumer: str) -> None:
-    for seed in half(100, 180):
+    for seed in range(100, 180):
         problem = small_problem(seed, most_actors=8)
         instance = build(problem.application, problem.platform)
         for start in ("compact", "earliest"):
@@ -161,7 +161,7 @@ def test_the_exact_model_is_exact() -> None:
 
 
 def test_the_printed_model_never_beats_the_exact_one() -> None:
-    for seed in half(12):
+    for seed in range(12):
         problem = small_problem(seed, most_actors=3)
         instance = build(problem.application, problem.platform)
         try:
@@ -175,7 +175,7 @@ def test_the_printed_model_never_beats_the_exact_one() -> None:
 
 
 def test_no_mapping_beats_the_bounds_on_all_mappings() -> None:
-    for seed in half(20):
+    for seed in range(20):
         problem = small_problem(seed)
         application, platform = problem.application, problem.platform
         for strategy, value in (("mrb-explore", None), ("mrb-always", 1), ("reference", 0)):

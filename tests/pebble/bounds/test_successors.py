@@ -5,7 +5,6 @@ import pytest
 from tests.pebble.check.test_certificate import proven
 from tests.pebble.exact.test_exact import random_cdag
 from tests.pebble.families import Graph, shuffled, stays_below_optima
-from tests.samples import half
 
 from shorthaul.core.search import Search
 from shorthaul.pebble.bounds import successors
@@ -46,7 +45,7 @@ def stays_below(seeds: range) -> tuple[int, int]:
 
 
 def test_no_bound_exceeds_an_optimum() -> None:
-    lifted, tight = stays_below(half(60))
+    lifted, tight = stays_below(range(60))
     assert lifted > 5
     assert tight > 1
 

@@ -21,7 +21,6 @@ from tests.pebble.bounds.test_tables import table
 from tests.pebble.check.test_certificate import proven
 from tests.pebble.families import Graph, doubled, fused_product, grid, lu, shuffled
 from tests.reference.falsified import at
-from tests.samples import half
 
 from shorthaul.core.search import Search
 from shorthaul.pebble.bounds import gathers, moments, segments, successors, wavefront
@@ -107,7 +106,7 @@ def test_the_whole_bound_is_verified_and_changes_are_found(name: str) -> None:
     assert value > cdag.algorithmic_bound()
     assert proven(cdag, parts, budget) >= value
     rng = np.random.default_rng(1)
-    tries = [changed(parts, rng) for _ in half(25)]
+    tries = [changed(parts, rng) for _ in range(25)]
     tries = [one for one in tries if one != parts]
     claims = [proven(cdag, one, budget) for one in tries]
     assert max(claims) <= belady.plan(cdag, budget).traffic(cdag.weights)
@@ -130,7 +129,7 @@ def test_no_set_of_levels_reads_and_leaves_less_than_the_checker_says() -> None:
 def test_iterations_inside_any_graph_are_verified() -> None:
     rng = np.random.default_rng(3)
     lifted = 0
-    for _ in half(30):
+    for _ in range(30):
         cdag = inside((int(rng.integers(15, 60)),), int(rng.integers(6, 20)), rng)
         budget = cdag.least_budget() + int(rng.integers(0, 4))
         found = histories.excess(cdag, budget, search=Search(effort=0.3))

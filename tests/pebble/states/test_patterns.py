@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.pebble.exact.test_exact import random_cdag
-from tests.samples import half
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
@@ -16,7 +15,7 @@ from shorthaul.pebble.states.pattern_databases import NO_PATTERNS, assembled, ta
 
 def test_a_table_starts_with_what_the_part_costs_alone() -> None:
     lifted = 0
-    for seed in half(120):
+    for seed in range(120):
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, int(rng.integers(5, 14)), int(rng.choice([1, 4])))
         budget = cdag.least_budget() + int(rng.integers(0, 2))
@@ -72,7 +71,7 @@ def searches_agree(seeds: range, largest: int) -> int:
 
 
 def test_searches_with_tables_agree_with_the_game() -> None:
-    assert searches_agree(half(60), 15) >= 25
+    assert searches_agree(range(60), 15) >= 25
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from tests.reference import pebble_potential as plain
 from tests.reference.pebble_game_kernels import least_traffic
-from tests.samples import half
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
@@ -134,7 +133,7 @@ def agree(seeds: range, largest: int) -> None:
 
 
 def test_bounds_and_searches_agree_with_the_game() -> None:
-    agree(half(15), 8)
+    agree(range(15), 8)
 
 
 def test_shared_prices_and_searches_agree_with_the_game(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.commands import shorthaul as command
 from tests.reference.falsified import changed_numbers, put
 from tests.reference.spatial_twins import random_forest
-from tests.samples import half, samples
+from tests.samples import samples
 
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InputError
@@ -126,7 +126,7 @@ def test_no_certificate_proves_more_than_a_layout_takes(each: int, tmp_path: Pat
         degree = int(rng.integers(3, 8))
         tree = tree_from_parents([-1, *(min(v - 1, (v - 1) // degree + v % 2) for v in range(1, 20))])
         energy = engine.plan(tree, **given, refine=0.02, baselines=False).cost["energy_hops"]
-        for turn in half(60):
+        for turn in range(60):
             rooted = Rooted(tree, [int(rng.integers(tree.n))])
             some = [v for v in range(tree.n) if rooted.height[v] and rng.random() < 0.15]
             upward = [v for v in range(tree.n) if rooted.parent[v] >= 0 and rng.random() < 0.3]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.reference import spatial_oracle as oracle
 from tests.reference import spatial_twins as twins
-from tests.samples import ALL, samples
+from tests.samples import samples
 
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError, InputError
@@ -89,15 +89,15 @@ def test_the_star_is_laid_out_optimally_by_hand() -> None:
 
 def test_bounds_hold_on_large_trees_and_any_grid() -> None:
     rng = np.random.default_rng(0)
-    trees = (generators.star(3000), generators.preferential_attachment(4000, 1), generators.yule(4095, 2))
-    grids, orders = ("64x64", "37x120", "4096x1"), ("light-first", "dfs", "bfs", "random")
-    for grid, case, order in [*itertools.product(grids, trees, orders)][:: 1 if ALL else 5]:
-        result = engine.plan(case, grid=grid, order=order, refine=0.01, baselines=False, search=Search(seed=1))
-        assert result.gap is not None
-        assert result.gap >= 0
-        assert result.cost["distance_hops"] >= distance_bound(case)
-        relayed = result.extra["virtual_tree"]
-        assert relayed["energy_hops"] >= relayed["bound"]
+    for grid in ("64x64", "37x120", "4096x1"):
+        for case in (generators.star(3000), generators.preferential_attachment(4000, 1), generators.yule(4095, 2)):
+            for order in ("light-first", "dfs", "bfs", "random"):
+                result = engine.plan(case, grid=grid, order=order, refine=0.01, baselines=False, search=Search(seed=1))
+                assert result.gap is not None
+                assert result.gap >= 0
+                assert result.cost["distance_hops"] >= distance_bound(case)
+                relayed = result.extra["virtual_tree"]
+                assert relayed["energy_hops"] >= relayed["bound"]
     for _ in samples(30):
         tree = twins.random_forest(rng)
         result = engine.plan(tree, refine=0.01)
@@ -108,7 +108,7 @@ def test_bounds_hold_on_large_trees_and_any_grid() -> None:
 @pytest.mark.parametrize("order", ["light-first", "heavy-first", "dfs", "bfs", "random"])
 def test_every_order_on_every_curve(order: str, curve: str) -> None:
     rng = np.random.default_rng(3)
-    for _ in range(8 if ALL else 4):
+    for _ in range(8):
         tree = twins.random_tree(rng)
         result = engine.plan(tree, order=order, curve=curve, refine=0, baselines=False)
         layout = result.plan

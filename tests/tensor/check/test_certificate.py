@@ -12,7 +12,6 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from tests.commands import shorthaul_json
-from tests.samples import half
 from tests.tensor.annealed import improve
 from tests.tensor.bounds.programs import column_prices
 from tests.tensor.bounds.test_bound import starved
@@ -43,19 +42,19 @@ def certified(problem, rules):
 @pytest.mark.parametrize("rules", RULES.values(), ids=lambda rules: rules.name)
 def test_certificates_hold(rules):
     verified = 0
-    for seed in half(30):
+    for seed in range(30):
         problem = starved(seed, 6)
         document = certified(problem, rules)
         if document is not None:
             assert verify(problem, rules, certificate_of(problem, document, "bound")) == []
             verified += 1
-    assert verified > 12
+    assert verified > 15
 
 
 def test_the_order_of_a_certificate_decides_nothing():
     """Without one, or with another than the bound's, the same prices hold, and the same raised ones do not."""
     refused = 0
-    for seed in half(10):
+    for seed in range(10):
         problem = starved(seed, 6)
         document = certified(problem, CONTEST)
         if document is None:
@@ -129,11 +128,11 @@ def test_what_claims_more_than_a_plan_takes_is_found_out(rules, many, monkeypatc
         plan = improve(problem, rules, Search(effort=0.05, workers=1))
         latency = replay(problem, plan, rules).cost["latency"]
         rng = Random(seed)
-        for false in [falsified(rng, document) for _ in half(12)]:
+        for false in [falsified(rng, document) for _ in range(12)]:
             if false["value"] > latency * (1 + 1e-6):
                 assert verify(problem, rules, certificate_of(problem, false, "bound"))
                 mutations += 1
-    assert mutations > 25
+    assert mutations > 50
 
 
 def test_where_tensors_may_stay_nobody_hands_them_over():
@@ -170,7 +169,7 @@ def test_what_is_only_stated(monkeypatch):
 def test_no_execution_is_below_the_floor():
     """Whatever granularity and order a random plan has, the replay sees no subgraph below its floor there."""
     seen = 0
-    for seed in half(75):
+    for seed in range(75):
         rng = np.random.default_rng(seed)
         problem = random_problem(rng, operators=5)
         plan = random_plan(rng, problem, CONTEST_LOOSE)

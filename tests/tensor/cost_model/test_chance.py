@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests.samples import half
 from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.tensor.check.replay import replay
@@ -86,7 +85,7 @@ def floors(seed, tries):
 
 
 def test_no_order_is_below_the_floor_and_the_checker_finds_the_same():
-    compared, met, mixed = np.sum([floors(seed, 4) for seed in half(80)], axis=0)
+    compared, met, mixed = np.sum([floors(seed, 4) for seed in range(80)], axis=0)
     assert mixed > 20
     assert met > 0.98 * compared
 

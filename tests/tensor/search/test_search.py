@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.reference.tensor_alone import one_operator_per_subgraph
-from tests.samples import half, samples
+from tests.samples import samples
 from tests.tensor.annealed import improve
 from tests.tensor.contest_family import contest_problem
 from tests.tensor.random_plans import random_problem
@@ -48,7 +48,7 @@ def test_every_sequence_is_a_legal_plan_of_the_latency_claimed(name):
         moves = schedules.begin(tuple((operator,) for operator in problem.topological_order), seed)
         if moves is None or len(problem.operators) < 3:
             continue
-        for _ in half(20):
+        for _ in range(20):
             sequence = walked(schedules, moves)
             # What is evaluated from change to change is what a whole evaluation finds, and what the replay finds.
             assert schedules.sequences.total == pytest.approx(other.solution(sequence).latency, rel=1e-9)
@@ -60,16 +60,16 @@ def test_every_sequence_is_a_legal_plan_of_the_latency_claimed(name):
             seen += 1
             retained += any(subgraph.retained for subgraph in plan.subgraphs)
             recomputed += sum(len(group) for group in sequence) > len(problem.operators)
-    assert seen > 70
+    assert seen > 150
     assert retained > 25
-    assert recomputed > 5
+    assert recomputed > 10
 
 
 @pytest.mark.costly
 @pytest.mark.parametrize("name", RULES)
 def test_search_is_legal_and_not_above_one_operator_per_subgraph(name):
     rules = RULES[name]
-    for seed in half(12):
+    for seed in range(12):
         problem = random_problem(np.random.default_rng(seed), operators=6)
         try:
             alone = replay(problem, one_operator_per_subgraph(problem, rules), rules).cost["latency"]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
-from tests.samples import half
 
 from shorthaul.affine import program_from_text
 from shorthaul.affine.bounds.best import lower_bound
@@ -73,7 +72,7 @@ def test_no_part_computes_more(n: int, values: int) -> None:
             part = double_cone(n, radius, below)
             assert is_convex(part, n)
             best = filled(part, n, values)
-            for _ in half(60):
+            for _ in range(60):
                 place = list(part)[rng.integers(len(part))]
                 first, long = part[place]
                 by, more = rng.integers(-1, 2, 2)
