@@ -8,6 +8,7 @@ import numpy as np
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.best import exhausted
 from shorthaul.pebble.model import Cdag, IntArray, Terms
 from shorthaul.pebble.plan import Move, Plan, as_computed
@@ -58,13 +59,13 @@ class Found:
     bound: Bound
 
 
-def going_on(search: Search) -> Search:
-    """Return what goes on from a plan that was found with as much effort (``Search.again``): half as much.
+def going_on(search: Search, share: float = tuning.GOING_ON_SHARE) -> Search:
+    """Return what goes on from a plan that was found with as much effort (``Search.again``): a share of that.
 
     >>> going_on(Search(effort=10)).left()
     5.0
     """
-    return search.part(1.0 if search.is_by_clock else 0.5)
+    return search.part(1.0 if search.is_by_clock else share)
 
 
 def is_met(cdag: Cdag, found: Found) -> bool:

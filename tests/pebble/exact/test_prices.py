@@ -268,3 +268,17 @@ def test_without_stores_outputs_are_computed_anew() -> None:
     assert found.cost["peak"] <= 6
     with pytest.raises(NoPlanError, match="more time, or give prices below inf"):
         plan(kernels_as_graphs.fft(n=16, word=1), budget=4, recompute=True, store_price="inf", effort=0.1)
+
+
+def test_the_bound_on_the_traffic_is_found_once_with_its_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    cdag = random_cdag(np.random.default_rng(3), 60, most=1)
+    request = Request(cdag, cdag.least_budget(), False, Search(effort=0.05), Terms(load=1, store=2))
+    beside = priced.moved_bound(priced.trivial_bound(request), request, Search(effort=0.05)).value
+
+    def again(request: Request) -> None:
+        raise AssertionError("found again")
+
+    monkeypatch.setattr(priced, "lower_bound", again)
+    found = priced.find_priced_plan(request, "auto")
+    assert priced.trivial_bound(request).value < beside
+    assert 0.95 * beside <= found.bound.value <= request.paid(found.plan)

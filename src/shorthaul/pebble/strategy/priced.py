@@ -80,6 +80,7 @@ class _Planner:
         self._again = request.search.again().aside()
         self._bound = trivial_bound(request)
         self._best: tuple[Events, int] | None = None
+        self._moved: Bound | None = None
         resumed = request.search.start()
         self._start = None if resumed is None else sequences.events_of(self.game, resumed)
 
@@ -103,14 +104,17 @@ class _Planner:
             if self._best is None:
                 self._start = _start(request, game, self._search.part(tuning.USUAL_SHARE))
             return
-        self._search = going_on(self._search)
+        is_near = request.recompute or not game.terms.in_place
+        self._search = going_on(self._search, tuning.GOING_ON_NEAR if is_near else tuning.GOING_ON_SHARE)
         if request.recompute:
             less = find_priced_plan(replace(request, recompute=False, search=self._again), "auto").plan
             self._take_plan(sequences.events_of(game, less))
             return
         is_one = request.cdag.least_budget() <= request.budget
         if is_one:
-            self._take_plan(_events(request, game, _usual(request, request.budget, self._again), fits=True))
+            usual = _usual(request, request.budget, self._again)
+            self._moved = None if game.terms.slack(game.cdag) else usual.bound
+            self._take_plan(_events(request, game, usual.plan, fits=True))
         if not is_one or game.terms.slack(game.cdag) > 0:
             self._start = _start(request, game, self._search.part(tuning.START_SHARE_IN_PLACE))
 
@@ -136,7 +140,7 @@ class _Planner:
         """Raise the bound by the one on the traffic and by an integer program, with a share of what is left."""
         search = self._search.part(share)
         if not self._is_over():
-            self._bound = moved_bound(self._bound, self._request, search.part(0.4))
+            self._bound = moved_bound(self._bound, self._request, search.part(0.4), self._moved)
         if not self._is_over():
             limit = _ANY_PRICE if self._best is None else self._best[1]
             self._bound = _staged(self._bound, self.game, limit, search)
@@ -190,28 +194,38 @@ def priced_bound(request: Request) -> Bound:
     return best
 
 
-def moved_bound(known: Bound, request: Request, search: Search) -> Bound:
-    """Return the bound that follows from the one on the traffic if it is higher than the one known."""
+def moved_bound(known: Bound, request: Request, search: Search, usual: Bound | None = None) -> Bound:
+    """Return the bound that follows from the one on the traffic if it is higher than the one known.
+
+    ``usual`` is the one on the traffic, no output being read, if that has been found within the same memory.
+    """
     terms, cdag = request.terms, request.cdag
     if terms.load is None or terms.store is None:
         return known
     both = terms.load + min(terms.load, terms.store)
     if cdag.kept is None:
-        return _beyond(known, request, cdag, both, _HALF, search)
+        return _beyond(known, request, cdag, both, _HALF, search, usual=usual)
     if not request.recompute:
         whole, names = kept.cut(cdag)
         known = _beyond(known, request, whole, both, _CUT, search.part(0.5), names)
-    return _beyond(known, request, cdag.unkept(), terms.load, _HALF + _KEPT, search)
+    return _beyond(known, request, cdag.unkept(), terms.load, _HALF + _KEPT, search, usual=usual)
 
 
 def _beyond(
-    known: Bound, request: Request, cdag: Cdag, price: int, why: str, search: Search, cut: kept.Names | None = None
+    known: Bound,
+    request: Request,
+    cdag: Cdag,
+    price: int,
+    why: str,
+    search: Search,
+    cut: kept.Names | None = None,
+    usual: Bound | None = None,
 ) -> Bound:
     """Return what follows from the traffic of ``cdag`` if two units of it cost ``price``, where that is more."""
     budget = request.budget + request.terms.slack(cdag)
     if request.terms.partial:
         usual = accumulated_bound(cdag, budget, search=search.aside())
-    else:
+    elif usual is None:
         usual = lower_bound(replace(request, cdag=cdag, terms=Terms(), budget=budget, search=search.aside()))
     beyond = int(usual.value) - cdag.algorithmic_bound()
     value = request.terms.least(request.cdag) + -(-price * beyond // 2)
@@ -277,7 +291,10 @@ def _start(request: Request, game: Game, search: Search) -> Events:
     Where results take the room of operands, the plan has room for one more; its order is replayed.
     """
     slack = game.terms.slack(game.cdag)
-    plan = _usual(request, game.budget + slack, search, "local-search" if slack else "auto")
+    if request.terms.in_order:
+        plan = belady.replay_order(game.cdag, game.budget + slack, request.cdag.order)
+    else:
+        plan = _usual(request, game.budget + slack, search, "local-search" if slack else "auto").plan
     return _events(request, game, plan, fits=not slack)
 
 
@@ -289,11 +306,9 @@ def _events(request: Request, game: Game, plan: Plan, *, fits: bool) -> Events:
     return min(starts, key=lambda events: request.paid(sequences.played(game, events)))
 
 
-def _usual(request: Request, budget: int, search: Search, method: str = "auto") -> Plan:
-    if request.terms.in_order:
-        return belady.replay_order(request.terms.played(request.cdag), budget, request.cdag.order)
+def _usual(request: Request, budget: int, search: Search, method: str = "auto") -> Found:
     cdag = request.terms.played(request.cdag).unkept()
-    return find_plan(Request(cdag, budget, False, search.aside(), order=request.order), method).plan
+    return find_plan(Request(cdag, budget, False, search.aside(), order=request.order), method)
 
 
 def _of_traffic(request: Request, bound: Bound) -> Bound:
