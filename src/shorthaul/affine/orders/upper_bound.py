@@ -193,7 +193,7 @@ def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]]) -> 
             if shape not in seen
             for together in ((True, False) if len(names) > 1 else (True,))
         )
-        for phase in chain(skewed, (first,)):  # where the search ends early, those that load least are known
+        for phase in chain((first,), skewed):
             found = _tried(phase)
             if found is not None:  # of mirror images, which load the same, one
                 key = f"{found[1]:.9g} {kind(row.factors for row in phase.placement[names[0]])}"
@@ -201,13 +201,9 @@ def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]]) -> 
         seen |= turned.keys()
     if not made:
         return plain
-    best, *others = sorted(made.values(), key=lambda item: (float(f"{item.rate:.9g}"), _is_skewed(item)))
-    near = (item for item in others if _is_skewed(item) and ABOUT_THE_SAME * item.rate < best.rate)
+    best, *others = sorted(made.values(), key=lambda item: float(f"{item.rate:.9g}"))
+    near = (item for item in others if item.phase and item.phase.is_skewed and ABOUT_THE_SAME * item.rate < best.rate)
     return _in_panels(replace(best, others=tuple(near)))
-
-
-def _is_skewed(step: Step) -> bool:
-    return step.phase is not None and step.phase.is_skewed
 
 
 def _in_panels(step: Step) -> AnyStep:
