@@ -7,6 +7,8 @@ from tests.reference.tensor_exhaustive import best_latency
 
 import shorthaul.tensor
 from shorthaul.core.errors import InfeasibleError, NoPlanError
+from shorthaul.core.search import Search
+from shorthaul.tensor import tuning
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
@@ -55,6 +57,16 @@ def test_inputs_that_are_made_of_one_tensor_need_room_for_one():
         shorthaul.tensor.plan(graph.problem(capacity=1, bandwidth=1), rules="contest", effort=0.1, workers=1)
 
 
+def test_it_is_proven_of_many_operators():
+    """More than are planned in stretches, which have to fit."""
+    graph = GraphBuilder()
+    last = graph.tensor(2, 2)
+    for _ in range(tuning.MANY_OPERATORS + 1):
+        last = graph.matmul(last, graph.tensor(2, 2), 1)
+    with pytest.raises(InfeasibleError, match="at operator 0: fast memory: 3 needed, the limit is 2"):
+        shorthaul.tensor.plan(graph.problem(capacity=2, bandwidth=1), rules="contest", effort=0.1, workers=1)
+
+
 @pytest.mark.parametrize("rules", ["contest", "contest-loose", "spec"])
 def test_a_product_needs_elements_of_a_row_and_a_column(rules):
     """Both operands are made of the same tensor in the same group: of that two elements are held at once."""
@@ -75,4 +87,4 @@ def test_products_that_are_done_need_no_room_at_the_last_step():
     together = Plan((Subgraph(tuple(range(7)), Granularity(1, 1, 1)),))
     assert not replay(problem, together, CONTEST).violations
     with pytest.raises(NoPlanError):
-        driver._refuse(problem, CONTEST)
+        driver._refuse(problem, CONTEST, Search())

@@ -143,7 +143,8 @@ def _begun_together(problem: Problem, rules: Rules, search: Search) -> Begun | N
     if alone is None:
         return None
     aside = search.aside()
-    best = _first_annealed(schedules, _fused(schedules, alone, aside), aside)
+    # As a whole, of many operators too: of stretches, every group has to fit.
+    best = _annealed(schedules, fused(schedules, alone, _sure(aside)), _first_part(schedules, aside))
     if best.latency >= dear:
         return None
     best = _first_annealed(schedules, best, search)
@@ -151,7 +152,7 @@ def _begun_together(problem: Problem, rules: Rules, search: Search) -> Begun | N
     return Begun(schedules, best, best)
 
 
-def _refuse(problem: Problem, rules: Rules) -> NoReturn:
+def _refuse(problem: Problem, rules: Rules, search: Search) -> NoReturn:
     """Raise :class:`InfeasibleError` where nothing can execute an operator, else :class:`NoPlanError`."""
     capacity, nothing = problem.machine.capacity, frozenset[int]()
     best = Granularities(problem.machine, rules).best
@@ -171,6 +172,8 @@ def _refuse(problem: Problem, rules: Rules) -> NoReturn:
                 contributors=[Demand("of an output", 1), Demand("on ways from inputs of the graph", loaded)],
                 cure="give the machine more fast memory",
             )
+        if search.remaining_s() <= 0:
+            break
     raise NoPlanError(f"no plan found: operator {large[0]} alone needs more than {capacity:g} elements")
 
 
@@ -243,12 +246,20 @@ def _fused(schedules: Schedules, start: Solution, search: Search) -> Solution:
 def _first_annealed(schedules: Schedules, start: Solution, search: Search) -> Solution:
     if _is_late(schedules.problem, search):
         return start
-    count = len(schedules.problem.operators)
-    part = _sure(search).part(tuning.FIRST_SHARE).within(tuning.FIRST_EFFORT_PER_OPERATOR * count)
-    if count > tuning.MANY_OPERATORS:
+    part = _first_part(schedules, search)
+    if len(schedules.problem.operators) > tuning.MANY_OPERATORS:
         return anneal_round(schedules, start, part, search.seed, HOTTEST[-1])
+    return _annealed(schedules, start, part)
+
+
+def _first_part(schedules: Schedules, search: Search) -> Search:
+    count = len(schedules.problem.operators)
+    return _sure(search).part(tuning.FIRST_SHARE).within(tuning.FIRST_EFFORT_PER_OPERATOR * count)
+
+
+def _annealed(schedules: Schedules, start: Solution, part: Search) -> Solution:
     hottest, coldest = _FIRST_ROUND
-    return anneal(schedules, start, search.seed, part, hottest=hottest, coldest=coldest)
+    return anneal(schedules, start, part.seed, part, hottest=hottest, coldest=coldest)
 
 
 def plan_and_bound(problem: Problem, rules: Rules, search: Search, *, restarts: int) -> tuple[Plan, Bound]:
@@ -260,7 +271,7 @@ def plan_and_bound(problem: Problem, rules: Rules, search: Search, *, restarts: 
     begun = begin(problem, rules, search)
     part = search.part(tuning.BOUND_SHARE, unlimited=tuning.BOUND_EFFORT)
     if begun is None:
-        _refuse(problem, rules)
+        _refuse(problem, rules, search)
     is_cut_up = len(problem.operators) > tuning.MANY_OPERATORS  # its parts run beside each other
     if search.is_by_clock and has_columns(problem, rules) and not is_cut_up and runs_beside(search):
         return _beside(begun, search, restarts)
