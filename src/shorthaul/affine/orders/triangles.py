@@ -220,9 +220,7 @@ def row_ranges(lines: isl.Set, chosen: Panels) -> tuple[isl.Set, isl.Map] | None
     assert both is not None
     forget = isl.Map("{ [k, x, r] -> [[k] -> [r]] }")
     ranges = isl.Map.from_basic_map(both.apply(forget).unwrap().remove_divs().simple_hull())
-    others = isl.Map(
-        "{ [k, x, r] -> [[l] -> [r]] : (x > k and x > l) or (x < k and x < l) }",
-    )
+    others = isl.Map("{ [k, x, r] -> [[l] -> [r]] : (x > k and x > l) or (x < k and x < l) }")
     steps = ranges.domain().product(ranges.range()).unwrap()
     if not ranges.wrap().is_bounded() or not both.apply(others).unwrap().intersect(steps).is_subset(ranges):
         return None

@@ -59,9 +59,7 @@ class Part:
         """
         start, end = self.ends(at)
         moved = self.points.insert_dims(_PARAM, 0, 1).set_dim_name(_PARAM, 0, "place")
-        line = isl.Set(
-            f"[place] -> {{ [{', '.join(f'y{k}' for k in range(len(self.low)))}] : y{at} = place }}",
-        )
+        line = isl.Set(f"[place] -> {{ [{', '.join(f'y{k}' for k in range(len(self.low)))}] : y{at} = place }}")
         number = card(moved.intersect(line))
         counts = np.array([number.at({"place": value}) for value in range(start, end + 1)], np.float64)
         below = np.concatenate([[0.0], counts.cumsum()])  # points at places before start + k
