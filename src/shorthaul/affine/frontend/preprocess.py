@@ -341,15 +341,15 @@ class _State:
         lengths = [0] * lines
         starts: list[list[int]] = [[] for _ in range(lines)]
         origins: list[list[int]] = [[] for _ in range(lines)]
-        for token in self.kept:
-            if token.kind in {"space", "newline"}:
+        for kind, text, line, column in self.kept:
+            if kind in {"space", "newline"}:
                 continue
-            row = token.line - 1
-            gap = max(lengths[row] + (1 if lengths[row] else 0), token.column - 1)
-            pieces[row] += [" " * (gap - lengths[row]), token.text]
-            lengths[row] = gap + len(token.text)
+            row = line - 1
+            gap = max(lengths[row] + (1 if lengths[row] else 0), column - 1)
+            pieces[row] += [" " * (gap - lengths[row]), text]
+            lengths[row] = gap + len(text)
             starts[row].append(gap + 1)
-            origins[row].append(token.column)
+            origins[row].append(column)
         columns = tuple((tuple(first), tuple(second)) for first, second in zip(starts, origins, strict=True))
         integers = {name: macro.value for name, macro in self.macros.items() if macro.value is not None}
         texts = tuple("".join(parts) for parts in pieces)

@@ -11,6 +11,7 @@ from pycparser import c_ast
 from shorthaul.affine.frontend.rewriting.trees import (
     STEPS,
     assigned,
+    copied,
     in_blocks,
     is_name,
     statements_of,
@@ -68,7 +69,7 @@ def without_continue(items: Sequence[Any]) -> list[Any]:
         if isinstance(item, c_ast.Compound):
             return [*items[:at], *without_continue([*statements_of(item), *rest])]
         then = without_continue([*statements_of(item.iftrue), *rest])
-        other = without_continue([*statements_of(item.iffalse), *copy.deepcopy(rest)])
+        other = without_continue([*statements_of(item.iffalse), *copied(rest)])
         made = c_ast.If(item.cond, c_ast.Compound(then), c_ast.Compound(other) if other else None, item.coord)
         return [*items[:at], made]
     return list(items)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.constants import PURE, ROUNDED
-from shorthaul.affine.frontend.rewriting.trees import element_of, nodes, rewritten, words_of
+from shorthaul.affine.frontend.rewriting.trees import copied, element_of, nodes, rewritten, words_of
 from shorthaul.core.errors import InputError
 
 _VALUES = (c_ast.BinaryOp, c_ast.TernaryOp, c_ast.Cast, c_ast.Constant, c_ast.ID, c_ast.FuncCall, c_ast.ExprList)
@@ -54,7 +53,7 @@ def inlined(body: Any, definitions: Mapping[str, Any], declarations: Mapping[str
             place = "the loop nest" if node.coord is None else f"line {node.coord.line}"
             cure = "write out what the function computes, with variables for what is used again"
             raise InputError("calls stand for too much", place=place, value=name, cure=cure)
-        value = rewritten(deepcopy(function.value), lambda item: _with(item, given))
+        value = rewritten(copied(function.value), lambda item: _with(item, given))
         value = rewritten(value, lambda item: written_out(item, open_calls | {name}))
         kinds = {tuple(words) for words in (*function.parameters.values(), function.result)}
         return value if kinds in ({("double",)}, {("int",)}) else _cast(function.result, value)
@@ -107,7 +106,7 @@ def _is_of(node: Any, words: Sequence[str], declarations: Mapping[str, Any]) -> 
 
 
 def _with(node: Any, given: Mapping[str, Any]) -> Any:
-    return deepcopy(given[node.name]) if isinstance(node, c_ast.ID) and node.name in given else node
+    return copied(given[node.name]) if isinstance(node, c_ast.ID) and node.name in given else node
 
 
 def _cast(words: Sequence[str], value: Any) -> Any:

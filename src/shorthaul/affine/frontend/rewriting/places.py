@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -58,6 +58,9 @@ class Hole(c_ast.Node):  # type: ignore[misc]
     def children(self) -> tuple[Any, ...]:
         """Return no nodes."""
         return ()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
 
 
 class Test(Hole):

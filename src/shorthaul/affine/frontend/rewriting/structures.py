@@ -13,7 +13,7 @@ from typing import Any
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.rewriting.pointers import element
-from shorthaul.affine.frontend.rewriting.trees import element_of, in_blocks, kind_of, nodes, rewritten, words_of
+from shorthaul.affine.frontend.rewriting.trees import copied, element_of, in_blocks, kind_of, nodes, rewritten, words_of
 
 #: Structures by the words that name them, "struct point" or the name of a type.
 Structures = dict[str, Any]
@@ -74,7 +74,7 @@ def _member(whole: Any, at: int, name: str) -> Any:
     """Return a member of a structure, or of the list of its values."""
     if isinstance(whole, c_ast.InitList):
         return whole.exprs[at] if at < len(whole.exprs) else c_ast.Constant("int", "0", whole.coord)
-    return c_ast.StructRef(copy.deepcopy(whole), ".", c_ast.ID(name, whole.coord), whole.coord)
+    return c_ast.StructRef(copied(whole), ".", c_ast.ID(name, whole.coord), whole.coord)
 
 
 def _free_name(name: str, taken: Mapping[str, Any]) -> str:

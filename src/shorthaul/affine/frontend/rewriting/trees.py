@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any, Final
 
 from pycparser import c_ast
@@ -13,9 +14,30 @@ STEPS: Final = {"p++": 1, "++": 1, "p--": -1, "--": -1}
 
 def nodes(items: Iterable[Any]) -> Iterator[Any]:
     """Yield the nodes of syntax trees, each before those inside of it."""
-    for item in items:
+    waiting = [*items][::-1]
+    while waiting:
+        item = waiting.pop()
         yield item
-        yield from nodes([child for _, child in item.children()])
+        waiting.extend([*item][::-1])
+
+
+def copied(item: Any) -> Any:
+    """Return a copy of a syntax tree, or of a list of them, whose places in the file it shares."""
+    if isinstance(item, list):
+        return [copied(each) for each in item]
+    if not isinstance(item, c_ast.Node):
+        return item
+    kind: Any = type(item)
+    made = object.__new__(kind)
+    for name in _fields(kind):
+        setattr(made, name, copied(getattr(item, name)))
+    return made
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
+    return tuple(name for name in slots if name != "__weakref__")
 
 
 def is_name(node: Any, name: str) -> bool:

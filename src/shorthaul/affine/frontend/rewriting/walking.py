@@ -6,7 +6,6 @@ value at the beginning of its body; what the body adds to it, summed over the it
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -41,6 +40,7 @@ from shorthaul.affine.frontend.rewriting.pointers import element
 from shorthaul.affine.frontend.rewriting.trees import (
     STEPS,
     assigned,
+    copied,
     is_name,
     names_in,
     nodes,
@@ -81,7 +81,7 @@ def without_walking(items: Sequence[Any], declarations: Mapping[str, Any], first
     while True:
         run = _Run(walkers, mains, kinds, first)
         try:
-            return run.written_out(copy.deepcopy(list(items)))
+            return run.written_out(copied(list(items)))
         except StuckError as error:
             walkers = walkers - {str(error)}
         except RecursionError:  # loops in too many levels, which is said with their place
@@ -325,7 +325,7 @@ class _Run(Values):
         for name, value in before.items():
             self.values[name] = None if value is None else self._unknown(value, names[name])
         node.cond = self.expression(node.cond)
-        test = self._test(copy.deepcopy(node.cond), main)
+        test = self._test(copied(node.cond), main)
         if count:
             node.cond = node.cond if test is None else test
         node.stmt = self.inside(node.stmt)
