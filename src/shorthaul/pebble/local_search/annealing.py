@@ -79,9 +79,9 @@ def improve(
 ) -> Plan:
     """Return the best schedule met that computes no value twice, when annealing ``start`` until ``search`` expires.
 
-    Every round anneals the best schedule so far; rounds grow while they fail, and fit into what is left. It ends after
-    ``patience`` rounds of failure (None: never), and always at a traffic of ``goal`` (a lower bound). The result is
-    never worse than ``start``.
+    Every round anneals the best schedule that one ended with; rounds grow while they fail, and fit into what is left.
+    It ends after ``patience`` rounds of failure (None: never), and always at a traffic of ``goal`` (a lower bound). The
+    result is never worse than ``start``.
 
     >>> from shorthaul.pebble.orders import belady
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
@@ -95,35 +95,35 @@ def improve(
     if count < 2 or cdag.n + cdag.edges > tuning.LARGEST_ANNEALED or start.traffic(cdag.weights) <= goal:
         return start
     is_once = np.count_nonzero(start.kinds == Move.COMPUTE) == count
-    best = start if is_once else belady.replay_order(cdag, budget, belady.order_of(start))
-    traffic = reached = best.traffic(cdag.weights)
+    base = best = start if is_once else belady.replay_order(cdag, budget, belady.order_of(start))
+    traffic = least = best.traffic(cdag.weights)
     random = Random(search.seed)
     unit = float(np.median(cdag.weights))
     pace = Pace(search, tuning.ANNEALING_RATE)
     moves, idle = tuning.ANNEALING_FIRST_MOVES * count, 0
     for hot, penalty in cycle(tuning.ANNEALING_ROUNDS):
-        if search.expired() or traffic <= goal or (patience is not None and idle >= patience):
+        if search.expired() or least <= goal or (patience is not None and idle >= patience):
             break
         if pace.moves_left() < tuning.ANNEALING_HURRIED * count:
             hot = min(hot, tuning.ANNEALING_MILD)  # there is no time to repair what heat destroys
-        schedule = Schedule(cdag, budget, best)
+        schedule = Schedule(cdag, budget, base)
         cooling = Cooling(random, moves, hot * unit, tuning.ANNEALING_COLD * unit, penalty)
         while not (cooling.is_over() or search.expired()):
             cooling.most_work = cooling.work + pace.work_left()
             before = cooling.work, cooling.step
             schedule.anneal(cooling)
             pace.note(cooling.work - before[0], cooling.step - before[1])
-            if schedule.traffic < reached:
-                reached = schedule.traffic
-                search.keep(reached, schedule.plan())
+            if schedule.traffic < least:  # the round may end with more
+                best, least = schedule.plan(), schedule.traffic
+                search.keep(least, best)
         if schedule.traffic < traffic:
-            best, traffic, idle = schedule.plan(), schedule.traffic, 0
-            search.report(best=traffic, bound=goal, what="annealing")
+            base, traffic, idle = schedule.plan(), schedule.traffic, 0
+            search.report(best=least, bound=goal, what="annealing")
         else:
             idle += 1
             is_whole = cooling.step >= moves // 2
             moves = min(2 * moves, tuning.ANNEALING_MOST_MOVES * count) if is_whole else moves
-    return best if traffic < start.traffic(cdag.weights) else start
+    return best if least < start.traffic(cdag.weights) else start
 
 
 class Pace:

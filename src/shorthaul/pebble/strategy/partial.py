@@ -14,7 +14,7 @@ from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move, Plan, plan_of, with_stores
 from shorthaul.pebble.request import Found, Request, going_on
 from shorthaul.pebble.strategy.priced import METHODS, computing_of, moved_bound, trivial_bound
-from shorthaul.pebble.strategy.traffic import find_plan
+from shorthaul.pebble.strategy.traffic import find_plan, find_plan_numbered
 
 _PROOF = (
     "A search over all plans {}. It left out only positions that were reached at no more, and let go what could have "
@@ -93,7 +93,7 @@ def _starts(request: Request, search: Search, again: Search) -> list[Plan]:
         return []
     starts = []
     if cdag.least_budget() <= request.budget:
-        usual = find_plan(Request(cdag, request.budget, False, again, order=request.order), "auto").plan
+        usual = find_plan_numbered(Request(cdag, request.budget, False, again, order=request.order), "auto").plan
         starts.append(accumulation.accumulated(cdag, usual))
     if cdag.edges:
         graph, edges = accumulation.chained(cdag)

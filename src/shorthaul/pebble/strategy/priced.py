@@ -20,7 +20,7 @@ from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move, Plan
 from shorthaul.pebble.request import Found, Request, going_on
 from shorthaul.pebble.strategy import depth_first, in_place, kept
-from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
+from shorthaul.pebble.strategy.traffic import find_plan_numbered, lower_bound, lower_bound_numbered
 
 #: The methods that know prices.
 METHODS = ("auto", "local-search", "exact")
@@ -42,7 +42,7 @@ def find_priced_plan(request: Request, method: str) -> Found:
     """
     if _is_traffic(request):
         search = request.search.priced(request.terms.load or 0, computing_of(request))
-        found = find_plan(replace(request, terms=Terms(), search=search), method)
+        found = find_plan_numbered(replace(request, terms=Terms(), search=search), method)
         return replace(found, bound=_of_traffic(request, found.bound))
     if _computes_once(request):
         search = request.search.priced(1, computing_of(request))
@@ -180,7 +180,8 @@ class _Planner:
 def priced_bound(request: Request) -> Bound:
     """Return the best lower bound on what a plan pays."""
     if _is_traffic(request):
-        return _of_traffic(request, lower_bound(replace(request, terms=Terms(), search=request.search.aside())))
+        usual = replace(request, terms=Terms(), search=request.search.aside())
+        return _of_traffic(request, lower_bound_numbered(usual))
     if _computes_once(request):
         return _with_computing(request, priced_bound(replace(request, cdag=_free_of_cost(request.cdag))))
     terms, search = request.terms, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
@@ -226,7 +227,8 @@ def _beyond(
     if request.terms.partial:
         usual = accumulated_bound(cdag, budget, search=search.aside())
     elif usual is None:
-        usual = lower_bound(replace(request, cdag=cdag, terms=Terms(), budget=budget, search=search.aside()))
+        bounded = lower_bound if request.terms.in_order else lower_bound_numbered
+        usual = bounded(replace(request, cdag=cdag, terms=Terms(), budget=budget, search=search.aside()))
     beyond = int(usual.value) - cdag.algorithmic_bound()
     value = request.terms.least(request.cdag) + -(-price * beyond // 2)
     if value <= known.value:
@@ -308,7 +310,7 @@ def _events(request: Request, game: Game, plan: Plan, *, fits: bool) -> Events:
 
 def _usual(request: Request, budget: int, search: Search, method: str = "auto") -> Found:
     cdag = request.terms.played(request.cdag).unkept()
-    return find_plan(Request(cdag, budget, False, search.aside(), order=request.order), method)
+    return find_plan_numbered(Request(cdag, budget, False, search.aside(), order=request.order), method)
 
 
 def _of_traffic(request: Request, bound: Bound) -> Bound:

@@ -60,10 +60,11 @@ def lower_bound(request: Request) -> Bound:
 
     The nodes are numbered by the structure of the graph first: the bound does not depend on how they were.
     """
-    return _bounded(renumbered(request)[0])
+    return lower_bound_numbered(renumbered(request)[0])
 
 
-def _bounded(request: Request) -> Bound:
+def lower_bound_numbered(request: Request) -> Bound:
+    """Return the best lower bound on the traffic where nodes are numbered by the structure of the graph already."""
     cdag = request.cdag
     if as_forest(cdag) is not None:
         return _auto(request).bound
@@ -376,13 +377,15 @@ def find_plan(request: Request, method: str) -> Found:
     makes cheaper are replaced.
     """
     inner, out = renumbered(request)
-    found = _found(inner, method)
-    found = replace(found, plan=out(found.plan))
-    request.search.keep(found.plan.traffic(request.cdag.weights), found.plan)
-    return found
+    found = find_plan_numbered(inner, method)
+    return replace(found, plan=out(found.plan))
 
 
-def _found(request: Request, method: str) -> Found:
+def find_plan_numbered(request: Request, method: str) -> Found:
+    """Return what :func:`find_plan` does where nodes are numbered by the structure of the graph already.
+
+    A game that has numbered them plans so the usual game with as much effort as that one has alone.
+    """
     search = request.search
     found = _recomputing(request, method) if request.recompute else PLANNERS[method](request)
     kept = search.best()
@@ -391,4 +394,5 @@ def _found(request: Request, method: str) -> Found:
     if request.recompute and not is_met(request.cdag, found):
         again = rematerialisation.computed_again(request.cdag, found.plan, request.budget)
         found = cheaper(request.cdag, found, replace(found, plan=again))
+    search.keep(found.plan.traffic(request.cdag.weights), found.plan)
     return found
