@@ -105,20 +105,26 @@ def _viewing(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
-        return function(*map(_viewed, args), **{name: _viewed(value) for name, value in options.items()})
+        seen = [value if type(value) in _PLAIN else _viewed(value) for value in args]
+        return function(*seen, **{name: _viewed(value) for name, value in options.items()})
 
     return called
 
 
 def _set_attribute(item: object, name: str, value: Any) -> None:
-    object.__setattr__(item, name, _viewed(value))
+    object.__setattr__(item, name, value if type(value) in _PLAIN else _viewed(value))
+
+
+#: Types whose values are seen as they are; those that twins meet are added, as most calls are on objects of kernels.
+_PLAIN: Final[set[type]] = {int, float, memoryview}
 
 
 def _viewed(value: Any) -> Any:
-    if type(value) in {int, float, memoryview}:
-        return value
     import numpy as np
 
     if isinstance(value, np.ndarray):
         return value.data
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        return value.item()
+    _PLAIN.add(type(value))
+    return value
