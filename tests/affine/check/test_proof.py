@@ -12,7 +12,7 @@ from tests.affine.derived import bound_of, quick
 
 from shorthaul.affine.bounds.partition.isoperimetry import isoperimetric_constant
 from shorthaul.affine.integer_sets.leading_term import S
-from shorthaul.affine.proofs import balls, columns, lemmas, moments_of_play, whole_rows
+from shorthaul.affine.proofs import balls, columns, lemmas, line_ends, moments_of_play, whole_rows
 
 #: One kernel for every kind of argument.
 KERNELS = quick(
@@ -94,7 +94,14 @@ def test_sets_have_as_many_neighbours_as_said(offsets: set[tuple[int, ...]]) -> 
 
 def test_the_page_of_theorems_states_every_lemma() -> None:
     page = Path(__file__).parents[3].joinpath("docs", "affine-theorems.md").read_text()
-    stated = {**vars(lemmas), **vars(moments_of_play), **vars(whole_rows), **vars(columns), **vars(balls)}
+    stated = {
+        **vars(lemmas),
+        **vars(moments_of_play),
+        **vars(whole_rows),
+        **vars(columns),
+        **vars(balls),
+        **vars(line_ends),
+    }
     known = [item for item in stated.values() if isinstance(item, lemmas.Lemma)]
     assert len(known) == page.count("```text")
     for item in known:

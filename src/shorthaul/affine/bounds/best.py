@@ -26,7 +26,7 @@ from shorthaul.affine.bounds.lifetime import (
     wavefront,
 )
 from shorthaul.affine.bounds.partition import stencil_levels
-from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances
+from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances, with_ends
 from shorthaul.affine.bounds.partition.merged_statements import merged_statements
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
 from shorthaul.affine.bounds.reassociated import reassociated
@@ -304,11 +304,12 @@ def _pool(
     covered = frozenset(name for item in levels if item.item.covers for name in item.item.statements)
     with charged_to(search.part(FAMILY_SHARE)):
         alone = candidates(flow, where, symmetric=symmetric, without=covered)
-        merged = merged_statements(flow, alone, where)
+        pool = [*alone, *merged_statements(flow, alone, where)]
+        pool = list(with_ends(pool, flow)) if symmetric else pool
     tried = [family for family in _TRIED if symmetric or family in _PUBLISHED]
     lifetime = {family: found(family, 1.0 if family is tried[-1] else FAMILY_SHARE) for family in tried}
     listed = [item for family in _LISTED for item in lifetime.get(family, ())]
-    return [*alone, *merged, *listed, *levels, *fields, *necks]
+    return [*pool, *listed, *levels, *fields, *necks]
 
 
 def _of(

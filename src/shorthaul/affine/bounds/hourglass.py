@@ -21,8 +21,7 @@ import sympy
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
 from shorthaul.affine.bounds.partition.candidates import best_events, usable_paths
 from shorthaul.affine.bounds.partition.k_partition import Partition, partition
-from shorthaul.affine.bounds.partition.partition_certificate import hourglass_certificate
-from shorthaul.affine.bounds.partition.partition_steps import facts_of, projections_of
+from shorthaul.affine.bounds.partition.partition_steps import facts_of, hourglass_certificate, projections_of
 from shorthaul.affine.bounds.partition.parts import Part, sets_of, thickness
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.effort import results_within, step

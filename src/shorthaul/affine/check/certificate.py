@@ -19,6 +19,7 @@ import islpy as isl
 
 from shorthaul.affine.check.data_flow import ProgramReads, Reads
 from shorthaul.affine.check.execution import execute, fixed
+from shorthaul.affine.check.families.line_ends import wrong_ends
 from shorthaul.affine.check.families.lines import lines_of, wrong_lines, wrong_lines_formulas, wrong_lines_value
 from shorthaul.affine.check.families.strips import wrong_strips, wrong_strips_in
 from shorthaul.affine.check.families.used_sums import most_used, used_sums_of, wrong_lines_at, wrong_use
@@ -231,6 +232,8 @@ def _of_partition(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> I
         yield from wrong_neck(item, reads)
     else:
         yield from wrong_mirror(item) if item.given["mirrored"] else wrong_numbers(item)
+    if item.given.get("ends") is not None:
+        yield from wrong_ends(item, reads)
     for sizes, graph in samples.executed:
         yield from wrong_at(item, graph.operands, sizes, _CAPACITIES)
     for sizes in samples.counted:

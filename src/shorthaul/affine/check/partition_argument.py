@@ -86,6 +86,7 @@ class Argument:
     moved: int | None
     sources: isl.UnionSet
     spill: isl.UnionSet
+    ends: isl.UnionMap  #: sources that no event is for, with ends of lines that they are or read
     given: Mapping[str, Any]
 
     @property
@@ -118,6 +119,7 @@ def argument_of(given: Mapping[str, Any], reads: Reads) -> Argument:
             None if given["moved"] is None else int(given["moved"]),
             isl.UnionSet(str(given["sources"])),
             isl.UnionSet(str(given["spill"])),
+            _ends(given.get("ends"), len(parts[0].order)),
             given,
         )
     except (KeyError, TypeError, ValueError, AttributeError, isl.Error) as error:
@@ -130,6 +132,14 @@ def argument_of(given: Mapping[str, Any], reads: Reads) -> Argument:
     if not (alike and rows and len(made.folds) == len(kernels) == count and made.moved in {None, *range(width)}):
         raise InputError("does not have as many families or coordinates everywhere", place="part")
     return made
+
+
+def _ends(given: Mapping[str, Any] | None, width: int) -> isl.UnionMap:
+    if given is None:
+        return empty_map()
+    if not isinstance(given["price"], int) or given["price"] < 0 or any(len(row) != width for row in given["slices"]):
+        raise ValueError("the price of an end is no whole number, or a slice not told by all coordinates")
+    return isl.UnionMap(str(given["relation"]))
 
 
 def _part(given: Mapping[str, Any], own: frozenset[str], reads: Reads) -> Part:
@@ -160,12 +170,12 @@ def wrong_for_all_sizes(item: Argument, reads: Reads) -> Iterator[str]:
     kept = empty_map()
     for part in item.parts:
         kept = kept.union(part.inner)
-    everything = everything.union(kept.domain())
+    everything = everything.union(kept.domain()).union(item.ends.range())
     if not kept.is_single_valued():
         yield "an own vertex is on the paths of two instances"
     if not kept.domain().intersect(item.sources.union(needed)).is_empty():
         yield "an own vertex is a source"
-    if not needed.is_subset(item.sources):
+    if not needed.is_subset(item.sources.union(item.ends.domain())):
         yield "a path ends at a vertex that is not among the sources"
     if not everything.is_subset(item.spill.union(item.sources)) or not item.spill.is_subset(everything):
         yield "the may-spill set is not that of the vertices of the paths"

@@ -18,6 +18,7 @@ import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads, empty_map
 from shorthaul.affine.check.execution import fixed
+from shorthaul.affine.check.families.line_ends import weight_beside_ends
 from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor, is_same, least_events, power, value_of
 from shorthaul.affine.check.lifetime_argument import follows
 from shorthaul.affine.check.partition_argument import Argument, Part, argument_of, wrong_for_all_sizes, wrong_path
@@ -92,7 +93,12 @@ def most_by_columns(item: Argument, sizes: Mapping[str, int], events: Fraction) 
 
 
 def weight_of(item: Argument, sizes: Mapping[str, int], events: Fraction, instances: Number) -> Number:
-    """Return what all instances weigh: by the width of their steps (verified by counting), by their place, or 1."""
+    """Return what all instances weigh: by the width of their steps (verified by counting), by their place, or 1.
+
+    Less what the ends of lines pay for.
+    """
+    if item.given.get("ends") is not None:
+        return weight_beside_ends(item, instances, sizes)
     if item.given["mirrored"]:
         return weight_of_mirrored(item, sizes, events)
     if item.given["hourglass"] is not None:

@@ -16,6 +16,12 @@ import islpy as isl
 import numpy as np
 
 from shorthaul.affine.check.execution import Execution, Vertex, contains, evaluate, fixed
+from shorthaul.affine.check.families.line_ends import (
+    most_beside_ends,
+    written_weight,
+    wrong_ends_at,
+    wrong_number_of_ends,
+)
 from shorthaul.affine.check.formulas import combined, is_number, is_same, least_events, power, value_of
 from shorthaul.affine.check.partition_argument import Argument, Part, most_instances
 from shorthaul.affine.check.partition_inequalities import (
@@ -63,6 +69,9 @@ def wrong_at(
     for vertex in operands:
         known[vertex[0]].append(vertex)
     sources, spill = points_of(item.sources, known, sizes), points_of(item.spill, known, sizes)
+    ends = _ends(item, known, sizes)
+    users: dict[Vertex, set[Vertex]] = defaultdict(set)
+    everything: set[Vertex] = set()
     owners: list[set[Vertex]] = [set() for _ in item.chains]
     classes: list[dict[Vertex, set[tuple[int, ...]]]] = [defaultdict(set) for _ in item.chains]
     inner: set[tuple[Vertex, Vertex]] = set()
@@ -70,6 +79,7 @@ def wrong_at(
     for part in item.parts:
         inside = sorted(points_of(part.points, known, sizes))
         total += len(inside)
+        everything.update(inside)
         if not inside:
             continue
         rows = np.array([row for _, row in inside], dtype=np.int64)
@@ -78,10 +88,7 @@ def wrong_at(
             values = _classes(item, part, family, rows)
             of_class = dict(zip(inside, values, strict=True))
             for vertex, path in zip(inside, _paths(part, family, inside, rows, sizes), strict=True):
-                steps = zip((vertex, *path), path, strict=False)
-                if not all(
-                    after in operands[before] for before, after in steps if before in operands and after != vertex
-                ):
+                if not _follows_reads(vertex, path, operands):
                     yield f"the path of family {family} that ends in {vertex} does not follow reads"
                 inner.update((one, vertex) for one in path[:-1] if one[0] in part.own)
                 kept = [one for one in path if one[0] not in part.own]
@@ -89,21 +96,41 @@ def wrong_at(
                 for one in kept:
                     classes[family][one].add(of_class[vertex])
                 last = path[-1] if path else vertex
-                own = item.chains[family] and last in members and last != vertex
-                if own and last not in sources and of_class[last] != of_class[vertex]:
-                    yield f"the chain of family {family} that ends in {vertex} leads into another class"
-                if not own and last not in sources:
+                if last in ends and not item.chains[family]:
+                    users[last].add(vertex)
+                elif last in sources:
+                    continue
+                elif not (item.chains[family] and last in members and last != vertex):
                     yield f"the path of family {family} that ends in {vertex} begins outside of the sources"
-    for family, found in enumerate(classes):
-        if any(len(values) > item.folds[family] for values in found.values()):
-            yield f"a vertex of family {family} is on paths of too many classes"
-    yield from _meeting(item, owners)
+                elif of_class[last] != of_class[vertex]:
+                    yield f"the chain of family {family} that ends in {vertex} leads into another class"
+    yield from _meeting(item, owners, classes)
     alone = {one for one, _ in inner}
     if len(alone) < len(inner) or alone & sources:
         yield "an own vertex is on the paths of two instances, or a source"
-    if alone.union(*owners) - sources != spill - sources:
+    if alone.union(*owners, ends.values()) - sources != spill - sources:
         yield "the may-spill set is not that of the vertices of the paths"
+    yield from wrong_ends_at(item, operands, users, everything, ends)
     yield from wrong_counts(item, total, len(sources), sizes, capacities)
+
+
+def _follows_reads(vertex: Vertex, path: Sequence[Vertex], operands: Mapping[Vertex, set[Vertex]]) -> bool:
+    steps = zip((vertex, *path), path, strict=False)
+    return all(after in operands[before] for before, after in steps if before in operands and after != vertex)
+
+
+def _ends(item: Argument, known: Mapping[str, Sequence[Vertex]], sizes: Mapping[str, int]) -> dict[Vertex, Vertex]:
+    """Return the ends of lines by their sources."""
+    found: dict[Vertex, Vertex] = {}
+    maps: list[isl.Map] = []
+    item.ends.foreach_map(maps.append)
+    for relation in maps:
+        vertices = known.get(relation.get_tuple_name(isl.dim_type.in_), ())
+        if vertices:
+            name = relation.get_tuple_name(isl.dim_type.out)
+            defined, values = evaluate(relation, sizes, np.array([row for _, row in vertices], dtype=np.int64))
+            found |= {vertices[at]: (name, tuple(values[at].tolist())) for at in np.flatnonzero(defined).tolist()}
+    return found
 
 
 def _paths(
@@ -129,8 +156,13 @@ def _classes(item: Argument, part: Part, family: int, rows: Any) -> list[tuple[i
     return [tuple(row) for row in (placed @ matrix.reshape(-1, item.width).T).tolist()]
 
 
-def _meeting(item: Argument, owners: Sequence[set[Vertex]]) -> Iterator[str]:
-    """Yield families that are added and have common vertices here."""
+def _meeting(
+    item: Argument, owners: Sequence[set[Vertex]], classes: Sequence[Mapping[Vertex, set[tuple[int, ...]]]]
+) -> Iterator[str]:
+    """Yield families with vertices in too many classes, and those that are added and have common vertices here."""
+    for family, found in enumerate(classes):
+        if any(len(values) > item.folds[family] for values in found.values()):
+            yield f"a vertex of family {family} is on paths of too many classes"
     symmetry = item.given["symmetry"]
     cliques = item.given["cliques"]
     if symmetry is not None:
@@ -148,9 +180,9 @@ def wrong_counts(
     given = value_of(str(item.given["instances_count"]), sizes)
     if not is_same(given, Fraction(instances)):
         yield f"instances_count is {float(given):g}, {instances} are counted"
-    counted = value_of(str(item.given["sources_count"]), sizes)  # more than there are only lower the bound
-    if not is_same(counted, Fraction(sources)) and counted < sources:
-        yield f"sources_count is {float(counted):g}, {sources} are counted"
+    known = value_of(str(item.given["sources_count"]), sizes)  # more than there are only lower the bound
+    if not is_same(known, Fraction(sources)) and known < sources:
+        yield f"sources_count is {float(known):g}, {sources} are counted"
     few = item.given["few_values"]
     if few is not None:
         for part in item.parts:
@@ -163,6 +195,8 @@ def wrong_counts(
                 yield "the coordinates of few values take more of them"
     if item.given["hourglass"] is not None and instances:
         yield from wrong_width(item, sizes)
+    if item.given.get("ends") is not None:
+        yield from wrong_number_of_ends(item, counted(item.ends.domain(), sizes), sizes)
     for capacity in capacities:
         yield from wrong_formulas(item, {**sizes, "S": capacity})
 
@@ -183,7 +217,8 @@ def wrong_formulas(item: Argument, here: Mapping[str, int]) -> Iterator[str]:
     elif item.given["hourglass"] is not None:
         U = most_by_columns(item, here, events)
     else:
-        U = most_instances(item, here, events)
+        ended = item.given.get("ends") is not None
+        U = most_beside_ends(item, here["S"] + events) if ended else most_instances(item, here, events)
         if not is_same(U, value_of(str(item.given["most_instances"]), here)):
             yield "U does not follow from exponents and weights"
     segments = combined(ast.Div, weight_of(item, here, events, size), U) if size else Fraction(0)
@@ -205,6 +240,8 @@ def is_written_so(item: Argument, here: Mapping[str, int]) -> bool:
     if neck is not None:
         by_columns = f"(S + ({T}) + ({neck['rim']}))**2/4"
         size, most = neck["weight"], [by_columns, f"Max({by_columns}, 2*({neck['width']})*(S + ({T})))"]
+    if given.get("ends") is not None:
+        size = written_weight(item)
     found = value_of(str(given["value"]), here, opaque=True)
     for U in most:
         segments = f"({size})/({U})"

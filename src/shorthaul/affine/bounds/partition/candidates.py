@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -12,8 +13,8 @@ import sympy
 
 from shorthaul.affine.bounds.partition.brascamp_lieb import Limit, least_sum
 from shorthaul.affine.bounds.partition.k_partition import BAND, Partition, few_values, joined, partition
-from shorthaul.affine.bounds.partition.partition_certificate import partition_certificate
-from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, projections_of, steps_of
+from shorthaul.affine.bounds.partition.line_ends import best_beside_ends, with_line_ends
+from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, partition_certificate, projections_of, steps_of
 from shorthaul.affine.bounds.partition.parts import Ground, Part, sets_of, thickness, union_of, with_own
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.effort import limited, step, until_out_of_effort
@@ -80,7 +81,7 @@ class Candidate:
     @property
     def spill(self) -> isl.UnionSet:
         """The vertices whose loads are counted."""
-        return self.argument.spill
+        return self.argument.with_ends
 
     def worth(self, at: int) -> float:
         """Return what the argument is worth at the instance ``at``, to leading order."""
@@ -131,6 +132,15 @@ def candidates(
             continue
         found.extend(until_out_of_effort(_of_statement(flow, statement.name, where, symmetric=symmetric)))
     return sorted(found, key=lambda item: -item.worth(0))
+
+
+def with_ends(found: Iterable[Candidate], flow: DataFlow) -> Iterator[Candidate]:
+    """Yield arguments with the ends of lines among their sources."""
+    for item in found:
+        argument = item.argument
+        with suppress(isl.Error), limited(PARTITION_OPERATIONS):
+            argument = with_line_ends(argument, flow)
+        yield item if argument is item.argument else candidate(argument, flow, item.instances)
 
 
 def _of_statement(
@@ -325,8 +335,10 @@ def _tuned(
         return events_at(size / (U * more**sigma + own * more), events, sizes["S"]) - sources
 
     events = best_events(worth, sizes["S"])
-    if worth(events) <= max(0.0, number_at(value, sizes)) * LEAST_GAIN:
-        return None
+    least = max(0.0, number_at(value, sizes)) * LEAST_GAIN
+    beside_ends = best_beside_ends(argument, flow, sizes, max(worth(events), least))
+    if beside_ends is not None or worth(events) <= least:
+        return beside_ends
     return sub_bound(argument, flow, events)
 
 

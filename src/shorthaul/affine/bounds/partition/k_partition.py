@@ -66,6 +66,14 @@ class Symmetry:
 
 
 @dataclass(frozen=True, slots=True)
+class LineEnds:
+    """Sources -> the ends of lines that they are or read; rows whose values, in order, tell slices."""
+
+    relation: isl.UnionMap
+    slices: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Partition:
     """A K-partition argument, ready to be counted.
 
@@ -75,7 +83,7 @@ class Partition:
     ``moved`` is a coordinate along which parts that meet are moved apart: it is in the kernel of every family of which
     two parts have common vertices.
     Where the instances ``far`` are given, these have weight 1 and all others weight sqrt(3)/2 (see
-    ``symmetric_reads``).
+    ``symmetric_reads``). ``ends`` are those of lines among the sources (see ``line_ends``).
     """
 
     parts: tuple[Part, ...]
@@ -88,11 +96,17 @@ class Partition:
     symmetry: Symmetry | None = None
     far: tuple[isl.Set, ...] = ()
     moved: int | None = None
+    ends: LineEnds | None = None
 
     @property
     def has_own(self) -> bool:
         """True if instances have vertices of their own, so that K more of them are in a segment at most."""
         return any(part.own for part in self.parts)
+
+    @property
+    def with_ends(self) -> isl.UnionSet:
+        """The may-spill set, with the ends of lines that sources read."""
+        return self.spill if self.ends is None else self.spill.union(self.ends.relation.range()).coalesce()
 
     @property
     def dimensions(self) -> int:
