@@ -310,16 +310,16 @@ def routed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     reach = lengths(fabric)
     net = kernels.Net(fabric.links, reach.sides, reach.at, reach.ring)
     loads = np.zeros((6, fabric.cells), np.int64)
-    first = kernels.Messages((source, target), weight, loads, np.zeros(16, np.int64), NONE)
-    wanted = np.zeros(fabric.cells, np.uint8)
-    kernels.route(net, first, order, wanted)
-    starts = np.concatenate([[0], np.cumsum(first.steps, dtype=np.int64)])
-    again = kernels.Messages((source, target), weight, loads, starts, np.zeros(max(1, starts[-1]), np.int32))
-    kernels.route(net, again, order, wanted)
+    messages, wanted = kernels.Messages((source, target), weight, loads), np.zeros(fabric.cells, np.uint8)
+    for with_links in (False, True):
+        if with_links:
+            messages.follow()
+        kernels.route_along(net, messages)
+        kernels.route(net, messages, order[np.asarray(messages.hops) < 0], wanted)
     when, colour = np.full((2, len(order)), -1, np.int32)
-    kernels.schedule(again, order, fabric.cells, when, np.zeros(8 * fabric.cells, np.int32))
-    kernels.paint(again, order, fabric.cells, colour, np.zeros(fabric.cells, np.uint64))
-    return first.hops, again.steps, loads, again.trail, when, colour
+    kernels.schedule(messages, order, fabric.cells, when, np.zeros(8 * fabric.cells, np.int32))
+    kernels.paint(messages, order, fabric.cells, colour, np.zeros(fabric.cells, np.uint64))
+    return messages.hops, messages.steps, loads, messages.trail, when, colour
 
 
 def routed_again(kernels: ModuleType, rng: np.random.Generator) -> Any:

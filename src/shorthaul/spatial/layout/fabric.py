@@ -19,7 +19,7 @@ from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.annealing import accepted_words, further, most_neighbours, temperatures
 from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, centre_crowd
-from shorthaul.spatial.layout.fabric_kernels import Messages, Net, paint, route, schedule
+from shorthaul.spatial.layout.fabric_kernels import Messages, Net, paint, route, route_along, schedule
 from shorthaul.spatial.layout.order_kernels import fill
 from shorthaul.spatial.model import Fabric, Load, Tree
 
@@ -85,12 +85,11 @@ def send(fabric: Fabric, parent: Index, place: Index, weight: Index, *, trails: 
     net = net_of(fabric)
     n, cells = len(parent), fabric.cells
     source = np.where(parent >= 0, place[parent], place).astype(np.int32)
-    order = sorted_by(source, cells - 1)
     loads = np.zeros((6, cells), np.int64)
     none, nothing = np.zeros(n + 1, np.int64), np.empty(0, np.int32)
-    messages = Messages((source, place), weight, loads, none, nothing)
+    messages = Messages((source, place), weight, loads)
     wanted = np.zeros(cells, np.uint8)
-    route(net, messages, order, wanted)
+    _route(net, messages, source, wanted)
     hops = np.asarray(messages.hops)
     lost = np.flatnonzero(hops < 0)
     if len(lost):
@@ -99,15 +98,22 @@ def send(fabric: Fabric, parent: Index, place: Index, weight: Index, *, trails: 
         raise InfeasibleError("a way " + way, demand=1, limit=0, place=f"machine {fabric.name}")
     if not trails:
         return Traffic(hops, loads, none, nothing, nothing, nothing)
-    starts = np.concatenate([[0], np.cumsum(np.asarray(messages.steps), dtype=np.int64)])
-    again = Messages((source, place), weight, np.zeros_like(loads), starts, np.zeros(max(1, starts[-1]), np.int32))
-    route(net, again, order, wanted)
+    messages.follow()
+    _route(net, messages, source, wanted)
+    starts = np.asarray(messages.starts)
     longest_first = np.argsort(-np.asarray(messages.steps), kind="stable").astype(np.int32)
-    trail = np.asarray(again.trail)[: starts[-1]]
+    trail = np.asarray(messages.trail)[: starts[-1]]
     when, colour = np.full((2, n), -1, np.int32)
-    schedule(again, longest_first, cells, when, np.zeros(8 * cells, np.int32))
-    paint(again, longest_first, cells, colour, np.zeros(cells, np.uint64))
+    schedule(messages, longest_first, cells, when, np.zeros(8 * cells, np.int32))
+    paint(messages, longest_first, cells, colour, np.zeros(cells, np.uint64))
     return Traffic(hops, loads, starts, trail, when, colour)
+
+
+def _route(net: Net, messages: Messages, source: Index, wanted: npt.NDArray[np.uint8]) -> None:
+    """Send all messages: most are short and free, in turn; the others source by source."""
+    route_along(net, messages)
+    left = np.flatnonzero(np.asarray(messages.hops) < 0)
+    route(net, messages, left[np.argsort(source[left], kind="stable")].astype(np.int32), wanted)
 
 
 class Routes:
@@ -122,14 +128,11 @@ class Routes:
 
         Those of way i stand from ``starts[i]`` to ``starts[i + 1]``, each way * cells + the processor that it leaves.
         """
-        order = sorted_by(source, self._loads.shape[1] - 1)
-        weight, nothing = np.zeros(len(source), np.int32), np.empty(0, np.int32)
-        first = Messages((source, target), weight, self._loads, np.zeros(len(source) + 1, np.int64), nothing)
-        route(self._net, first, order, self._wanted)
-        starts = np.concatenate([[0], np.cumsum(np.asarray(first.steps), dtype=np.int64)])
-        again = Messages((source, target), weight, self._loads, starts, np.zeros(max(1, starts[-1]), np.int32))
-        route(self._net, again, order, self._wanted)
-        return starts, np.asarray(again.trail)
+        messages = Messages((source, target), np.zeros(len(source), np.int32), self._loads)
+        _route(self._net, messages, source, self._wanted)
+        messages.follow()
+        _route(self._net, messages, source, self._wanted)
+        return np.asarray(messages.starts), np.asarray(messages.trail)
 
 
 def usable(fabric: Fabric) -> npt.NDArray[np.bool_]:

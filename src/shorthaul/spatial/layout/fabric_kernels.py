@@ -52,7 +52,7 @@ class Messages:
 
     ``hops`` is the length of the way from ``source[i]`` to ``target[i]``, -1 where there is none, ``steps`` its links.
     ``loads`` of shape (6, cells) takes the sizes that cross each link, numbered way * cells + the processor that it
-    leaves. Where ``trail`` is not empty, the links of message i are written to it from ``starts[i]`` on.
+    leaves. Once there is a ``trail``, the links of message i are written to it from ``starts[i]`` on, in place of that.
     """
 
     source: cython.const_int[::1]
@@ -61,24 +61,24 @@ class Messages:
     hops = cython.declare(cython.int[::1], visibility="readonly")
     steps = cython.declare(cython.int[::1], visibility="readonly")
     loads: cython.longlong[:, ::1]
-    starts: cython.const_longlong[::1]
+    starts = cython.declare(cython.longlong[::1], visibility="readonly")
     trail = cython.declare(cython.int[::1], visibility="readonly")
+    free: cython.uchar[::1]  # those whose way is known to lead axis by axis
 
-    def __init__(
-        self,
-        ends: tuple[Any, Any],
-        weight: cython.const_int[::1],
-        loads: cython.longlong[:, ::1],
-        starts: cython.const_longlong[::1],
-        trail: cython.int[::1],
-    ) -> None:
+    def __init__(self, ends: tuple[Any, Any], weight: cython.const_int[::1], loads: cython.longlong[:, ::1]) -> None:
         self.source, self.target = ends
         self.weight = weight
         self.hops = np.zeros(weight.shape[0], np.int32)
         self.steps = np.zeros(weight.shape[0], np.int32)
         self.loads = loads
-        self.starts = starts
-        self.trail = trail
+        self.starts = np.zeros(weight.shape[0] + 1, np.int64)
+        self.trail = np.empty(0, np.int32)
+        self.free = np.zeros(weight.shape[0], np.uint8)
+
+    def follow(self) -> None:
+        """Make room for the links of all messages, whose ``steps`` are known."""
+        self.starts = np.concatenate([[0], np.cumsum(np.asarray(self.steps), dtype=np.int64)])
+        self.trail = np.zeros(max(1, self.starts[self.starts.shape[0] - 1]), np.int32)
 
 
 @cython.cfunc
@@ -144,15 +144,27 @@ def is_free(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.bi
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+@cython.inline
+def _note(
+    net: Net, messages: Messages, i: cython.Py_ssize_t, way: cython.Py_ssize_t, cell: cython.longlong
+) -> cython.void:
+    """Note the link that a processor is left by, ``steps[i]`` before the end of the way."""
+    if messages.trail.shape[0] > 0:
+        messages.trail[messages.starts[i + 1] - messages.steps[i]] = way * net.links.shape[1] + cell
+    else:
+        messages.loads[way, cell] += messages.weight[i]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _send(net: Net, messages: Messages, i: cython.Py_ssize_t, how: cython.int) -> cython.void:
     """Follow the way of a message backwards, from its target to its source, and note its links.
 
     The way goes axis by axis (0), or is that of :func:`is_direct` (1) or of :func:`search` (2), which ran before.
     """
-    cells: cython.longlong = net.links.shape[1]
     cell: cython.longlong = messages.target[i]
     source: cython.longlong = messages.source[i]
-    end: cython.longlong = messages.starts[i + 1] if messages.trail.shape[0] > 0 else 0
     way: cython.Py_ssize_t
     messages.hops[i] = 0
     messages.steps[i] = 0
@@ -164,9 +176,7 @@ def _send(net: Net, messages: Messages, i: cython.Py_ssize_t, how: cython.int) -
         messages.hops[i] += net.links[way, cell]
         messages.steps[i] += 1
         cell = beyond(net, cell, way)
-        messages.loads[way ^ 1, cell] += messages.weight[i]
-        if messages.trail.shape[0] > 0:
-            messages.trail[end - messages.steps[i]] = (way ^ 1) * cells + cell
+        _note(net, messages, i, way ^ 1, cell)
 
 
 @cython.cfunc
@@ -281,8 +291,49 @@ def search(
                     net.heap.push(away + _ahead(net, there, goal), there)
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_near(net: Net, messages: Messages, i: cython.Py_ssize_t) -> cython.bint:
+    """Send a message that stays where it is or takes one link, but around a ring; return whether it is one.
+
+    Most messages are such, and their processors need not be taken apart into coordinates.
+    """
+    axis: cython.Py_ssize_t
+    way: cython.Py_ssize_t
+    cell: cython.longlong = messages.target[i]
+    onward: cython.longlong = messages.source[i] - cell
+    messages.hops[i] = messages.steps[i] = 0
+    if onward == 0:
+        return True
+    for axis in range(3):
+        if net.ring[axis] == 0 and abs(onward) == net.strides[axis]:
+            way = 2 * axis + (onward < 0)
+            if net.links[way, cell] > 0:
+                messages.hops[i] = net.links[way, cell]
+                messages.steps[i] = 1
+                _note(net, messages, i, way ^ 1, messages.source[i])
+                return True
+    return False
+
+
+def route_along(net: Net, messages: Messages) -> None:
+    """Send all messages whose way is free axis by axis; the others have no hops (-1)."""
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(messages.source.shape[0]):
+            if _is_near(net, messages, i):
+                continue
+            messages.free[i] = messages.free[i] or is_free(net, messages.target[i], messages.source[i])
+            messages.hops[i] = -1
+            if messages.free[i]:
+                _send(net, messages, i, 0)
+
+
 def route(net: Net, messages: Messages, order: cython.const_int[::1], wanted: cython.uchar[::1]) -> None:
-    """Send all messages; ``order`` names them source by source. No processor is ``wanted`` before or after.
+    """Send the messages that :func:`route_along` left; ``order`` names them source by source.
+
+    No processor is ``wanted`` before or after.
 
     Every message takes the shortest way on which, seen from its target, every step is the first of up, down, south,
     north, east, west that keeps it shortest.
@@ -300,9 +351,7 @@ def route(net: Net, messages: Messages, order: cython.const_int[::1], wanted: cy
             missing = 0
             while end < order.shape[0] and messages.source[order[end]] == source:
                 i = order[end]
-                if is_free(net, messages.target[i], source):
-                    _send(net, messages, i, 0)
-                elif is_direct(net, messages.target[i], source):
+                if is_direct(net, messages.target[i], source):
                     _send(net, messages, i, 1)
                 else:
                     messages.hops[i] = -1
