@@ -21,7 +21,7 @@ from shorthaul.core.searching import cluster as subject
 from shorthaul.core.searching.signals import Allowance
 from shorthaul.core.searching.tasks import run_tasks
 
-SEARCH = ("tensor", "plan", "transformer-block", "--restarts", "3", "--effort", "0.3")
+SEARCH = ("tensor", "plan", "transformer-block", "--restarts", "3", "--effort", "0.05")
 
 
 @pytest.fixture(scope="module")

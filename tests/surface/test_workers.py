@@ -24,7 +24,7 @@ CALLS: dict[str, Callable[..., Result[Any]]] = {
     "pebble plan": lambda **how: shorthaul.pebble.plan("fft:n=8", budget=80, restarts=3, effort=0.2, **how),
     "pebble sweep": lambda **how: shorthaul.pebble.sweep("fft:n=4", points=4, effort=0.1, **how),
     "tensor bound": lambda **how: shorthaul.tensor.bound(contest_problem(8213), rules="contest", effort=1.5, **how),
-    "tensor plan": lambda **how: shorthaul.tensor.plan("transformer-block", restarts=3, effort=0.3, **how),
+    "tensor plan": lambda **how: shorthaul.tensor.plan("transformer-block", restarts=3, effort=0.05, **how),
     "tensor sweep": lambda **how: shorthaul.tensor.sweep("example-3", points=4, effort=0.3, **how),
     "affine bound": lambda **how: shorthaul.affine.bound("matvec", size="M=90,N=90,S=9", **how),
     "affine plan": lambda **how: shorthaul.affine.plan("matvec", size="M=9,N=9,S=9", evaluations=3, **how),

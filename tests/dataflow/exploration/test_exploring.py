@@ -137,13 +137,13 @@ def test_bounds_of_the_applications_name_their_argument() -> None:
 
 
 def test_one_document_on_standard_output(tmp_path) -> None:
-    arguments = ("dataflow", "plan", "sobel", "--generations", "15", "--polish-effort", "0.3", "--workers")
+    arguments = ("dataflow", "plan", "sobel", "--generations", "5", "--polish-effort", "0.05", "--workers")
     one = shorthaul_json(*arguments, "1", cwd=tmp_path)
     two = shorthaul_json(*arguments, "2", cwd=tmp_path)
     assert one["plan"] == two["plan"]
     assert one["bound"] is None
     assert one["gap"] is None
-    assert len(one["hypervolume"]["by_generation"]) == 16
+    assert len(one["hypervolume"]["by_generation"]) == 6
     point = one["plan"]["front"][0]
     names = {"period", "footprint_bytes", "core_cost", "starts", "binding", "xi", "channel_decision", "capacities"}
     assert names <= set(point)

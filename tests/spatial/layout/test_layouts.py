@@ -89,8 +89,8 @@ def test_the_star_is_laid_out_optimally_by_hand() -> None:
 
 def test_bounds_hold_on_large_trees_and_any_grid() -> None:
     rng = np.random.default_rng(0)
-    for grid in ("64x64", "37x120", "4096x1"):
-        for case in (generators.star(3000), generators.preferential_attachment(4000, 1), generators.yule(4095, 2)):
+    for grid in ("32x32", "19x60", "1024x1"):
+        for case in (generators.star(800), generators.preferential_attachment(1000, 1), generators.yule(1023, 2)):
             for order in ("light-first", "dfs", "bfs", "random"):
                 result = engine.plan(case, grid=grid, order=order, refine=0.01, baselines=False, search=Search(seed=1))
                 assert result.gap is not None
