@@ -13,11 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
 from shorthaul.core.search import Search
-from shorthaul.graphs.csr import distinct
+from shorthaul.graphs.csr import component_of, distinct
 from shorthaul.pebble import tuning
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 
@@ -95,6 +93,8 @@ def _reduced(n: int, edges: IntArray, search: Search) -> IntArray:
     if effort > search.left():
         return edges[:0]
     search.spend(effort)
+    from scipy.sparse import csr_array
+
     matrix = csr_array((np.ones(len(edges), np.int64), edges.T), shape=(n, n))
     twice = ((matrix @ matrix).multiply(matrix)).tocoo()
     around = distinct(twice.row.astype(np.int64) * n + twice.col)
@@ -140,7 +140,8 @@ def _placed(n: int, edges: IntArray, search: Search) -> Iterator[tuple[IntArray,
         _, place, count = np.unique(key, return_inverse=True, return_counts=True)
         alone = count[place.ravel()] == 1
         edges, ways = edges[alone], ways[alone]
-    count, part = connected_components(csr_array((np.ones(len(edges), np.int8), edges.T), shape=(n, n)), directed=False)
+    part = component_of(n, *edges.T)
+    count = int(part.max(initial=-1)) + 1
     of_edges = part[edges[:, 0]]
     size = np.bincount(part, minlength=count)
     order = np.argsort(of_edges, kind="stable")
@@ -175,10 +176,9 @@ def _squared(n: int, edges: IntArray) -> tuple[IntArray, IntArray, int]:
     _, begin, count = np.unique(keys[ascending], return_index=True, return_counts=True)
     one, other = ascending[begin[count == 2]], ascending[begin[count == 2] + 1]
     alike = np.concatenate([np.column_stack([first[one], second[other]]), np.column_stack([first[other], second[one]])])
-    matrix = csr_array((np.ones(len(alike), np.int8), alike.T), shape=(len(edges), len(edges)))
-    classes, way = connected_components(matrix, directed=False)
+    way = component_of(len(edges), *alike.T)
     chosen = distinct(alike.ravel())
-    return edges[chosen], way[chosen].astype(np.int64), classes
+    return edges[chosen], way[chosen], int(way.max(initial=-1)) + 1
 
 
 def _walked(steps: list[tuple[int, int, int]], axes: int) -> dict[tuple[int, ...], int]:
@@ -295,6 +295,9 @@ def _with_inputs(cdag: Cdag, nodes: IntArray, places: IntArray, owner: IntArray,
         common = set.intersection(*(set(cdag.parents.neighbours(node).tolist()) for node in lacking[place]))
         pairs += [(index, value) for value in sorted(common) if free[value]]
     if pairs:
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import maximum_bipartite_matching
+
         graph = csr_array((np.ones(len(pairs), np.int8), np.array(pairs).T), shape=(len(missing), cdag.n))
         chosen = maximum_bipartite_matching(graph, perm_type="column")
         matched = np.flatnonzero(chosen >= 0)
