@@ -148,11 +148,12 @@ STEP_SHARES = (0.65, 0.35)
 #: then, so that an actor that moves finds no room for its buffers (least loads of 100,000 moves: 50 random actors
 #: 26,600 to 21,200, 80 actors 71,000 to 50,200, 40 actors 13,650 to 13,180; sobel4 and multicamera alike).
 EXCHANGED = 0.5
-#: Where buffers exchange places: how often annealing starts from actors moved between tiles alone, and its temperatures
-#: then; the share of the memories of cores that is counted on; moves, first and last temperatures, and the weight of
-#: the mean square of the loads (80 random actors: loads of 46,500 in 0.03 CPU s, 48,600 to 52,100 in 0.4 without).
-TILED, TILED_COOLING = 0.8, (0.01, 0.0003)
-FILLED, TILING_MOVES, TILING = 0.8, 0.3, (0.1, 0.001, 0.1)
+#: Where buffers exchange places, annealing starts from actors moved between tiles alone: its temperatures then; the
+#: share of the memories of cores that is counted on; moves over those of annealing (loads of 50 to 100 actors, effort
+#: of 0.15 a core cost: 0.1 67,100, 0.3 64,800, 1 64,200), first and last temperatures, and the weight of the mean
+#: square of the loads (80 random actors: loads of 46,500 in 0.03 CPU s, 48,600 to 52,100 in 0.4 without).
+TILED_COOLING = (0.01, 0.0003)
+FILLED, TILING_MOVES, TILING = 0.8, 1.0, (0.1, 0.001, 0.1)
 #: Moves of the first local search in large networks, four times as many in every other, and by what share the schedule
 #: must be above what bounds its mapping.
 FRUGAL_MOVES, FRUGAL_GAIN = 1000, 0.01

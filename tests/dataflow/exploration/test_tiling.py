@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from tests.dataflow.exploration.test_polishing import loads_of, made
 from tests.dataflow.small import small_problem
@@ -37,28 +39,30 @@ def test_buffers_are_those_of_the_network() -> None:
     assert compared > 5
 
 
-def test_mappings_keep_to_the_cores_in_use_and_fit() -> None:
-    compared = 0
-    for seed in range(40):
+def test_mappings_keep_to_the_cores_given_and_fit() -> None:
+    found_some, outcomes = 0, set()
+    for seed in range(60):
         problem = small_problem(seed, most_actors=8)
         instance, at = made(problem, flips=False)
-        start = genes(instance, problem.mapping)
-        if not begin(at, start):
+        if not begin(at, genes(instance, problem.mapping)):
             continue
-        replaced = {name for name, xi in problem.mapping.xi.items() if xi}
-        found = tiled(instance, at.best, Random(seed), 400, Search())
-        tiles = {
-            problem.platform.tile_of[core].id for name, core in problem.mapping.binding.items() if name not in replaced
-        }
-        assert (found is None) == (len(tiles) == 1)
+        tile = instance.core_tile
+        draw = np.random.default_rng(seed)
+        cores = draw.permutation(len(tile))[: draw.integers(1, len(tile) + 1)].tolist()
+        names = [core.id for core in problem.platform.cores]
+        found = tiled(instance, at.best, Random(seed), 400, Search(), cores)
+        assert (found is None) == (len(set(tile[cores].tolist())) == 1)
+        outcomes.add(found is None)
+        nowhere = replace(instance, tau=np.full_like(instance.tau, -1))
+        assert tiled(nowhere, at.best, Random(seed), 400, Search(), cores) is None
         if found is None:
             continue
         assert begin(at, found)
-        compared += 1
+        found_some += 1
         decisions = decisions_of(instance, found, 0)
-        used = {core for name, core in problem.mapping.binding.items() if name not in replaced}
-        assert set(decisions.binding.values()) <= used
-    assert compared > 10
+        assert set(decisions.binding.values()) <= {names[core] for core in cores}
+    assert found_some > 10
+    assert len(outcomes) == 2
 
 
 def test_tiles_first_makes_shorter_periods_where_memories_are_full() -> None:
@@ -71,7 +75,7 @@ def test_tiles_first_makes_shorter_periods_where_memories_are_full() -> None:
     instance, at = made(problem, exchanges=True)
     assert begin(at, genes(instance, Decisions(binding, xi, away)))
     start, search = at.best, Search(effort=1.0)
-    found = tiled(instance, start, Random(1), 20_000, search)
+    found = tiled(instance, start, Random(1), 6_000, search, range(24))
     assert 0 < search.spent() < 0.1
     assert found is not None
     assert begin(at, found)

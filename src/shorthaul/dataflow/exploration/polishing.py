@@ -121,6 +121,7 @@ class _Polishing:
         self.budgets = [sum_ for sum_ in sums if sum_ <= self.most_price]
         if is_decided and tasks > tuning.FEW_TASKS:
             self.weights = tuning.DECIDED_WEIGHTS
+        self.ratio = float(self.draw.random())
         self.longer = max(1, tasks // tuning.FEW_TASKS)
         for point in () if knowledge.turns and not self.is_soon else knowledge.points:
             self._start_from(point)
@@ -147,7 +148,8 @@ class _Polishing:
         """Look for mappings of less load within the prices, from the best ones within them or within the next lower.
 
         Of n prices of the same least load the root of n are taken, in large networks in any order, and all only if a
-        share of what is left allows; after first turns, with more moves. While no point keeps to the limits, only the
+        share of what is left allows; after first turns, with more moves. Where actors are put into tiles first, prices
+        are taken in turn, as the loads of few cores are those of many. While no point keeps to the limits, only the
         highest price allowed is of interest.
         """
         turn = number // len(tuning.LOAD_COOLINGS)
@@ -155,7 +157,11 @@ class _Polishing:
         loads = self.loads
         least_bytes = min((candidate.bytes for candidate in self.known.best[0].values()), default=self.most_bytes)
         budgets = self.budgets[-1:]
-        if any(map(self.constraints.allow, self.known.points)):
+        if not any(map(self.constraints.allow, self.known.points)):
+            pass
+        elif self.is_tiled:
+            budgets = [self._next_budget() for _ in self.known.alike(self.budgets)]
+        else:
             budgets = [
                 int(budget)
                 for alike in self.known.alike(self.budgets)
@@ -163,11 +169,11 @@ class _Polishing:
             ]
         moves, end = tuning.LOAD_MOVES, math.inf
         if not self.is_soon:
-            budgets = self.draw.permutation(budgets).tolist()
+            budgets = budgets if self.is_tiled else self.draw.permutation(budgets).tolist()
             end = self.search.spent() + tuning.ANNEAL_SHARE[turn == 0] * self.search.left()
             if turn:
                 twice = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 1 0 2 0 1 0 3 ...
-                moves *= self.longer << twice
+                moves *= (1 if self.is_tiled else self.longer) << twice
         for budget in budgets:
             most_bytes = least_bytes if self.draw.random() < 1 / 3 else self.most_bytes
             small = most_bytes == least_bytes
@@ -178,8 +184,8 @@ class _Polishing:
             if self.is_soon and self.draw.integers(2):
                 genotype = self._genotype_of_best(budget) or genotype
             cooling = hot, cold
-            if self.is_tiled and self.draw.random() < tuning.TILED:
-                moved = tiled(self.few, genotype, self.random, moves, self.search)
+            if self.is_tiled:
+                moved = tiled(self.few, genotype, self.random, moves, self.search, self._cores(budget))
                 genotype, cooling = (genotype, cooling) if moved is None else (moved, tuning.TILED_COOLING)
             if not begin(loads, genotype):
                 continue
@@ -189,6 +195,23 @@ class _Polishing:
             self._take(small=small)
             if self.search.expired() or self.search.spent() > end:
                 return
+
+    def _next_budget(self) -> int:
+        """Return prices one after the other, evenly spread on a scale of ratios."""
+        self.ratio = (self.ratio + (math.sqrt(5) - 1) / 2) % 1
+        low, high = max(1, self.budgets[:2][-1]), self.budgets[-1]
+        price = low * (high / low) ** self.ratio
+        return min(self.budgets, key=lambda budget: abs(budget - price))
+
+    def _cores(self, budget: int) -> list[int]:
+        """Return drawn cores that a price allows, cheap ones first, as more of them have more memory."""
+        price = np.asarray(self.loads.price)
+        cores, left = [], budget
+        for core in np.argsort(price * np.exp(self.draw.random(len(price)))).tolist():
+            if price[core] <= left:
+                cores.append(core)
+                left -= int(price[core])
+        return cores
 
     def _genotype_of_best(self, budget: int) -> Genotypes | None:
         """Return the mapping of the least period within a price."""

@@ -6,6 +6,8 @@ alone, with memories filled anew every time, actors get where few bytes cross th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,13 +21,15 @@ from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 IntArray = npt.NDArray[np.int64]
 
 
-def tiled(instance: Instance, genotype: Genotypes, random: Random, moves: int, search: Search) -> Genotypes | None:
-    """Return a mapping on the cores that are in use, from moves between tiles alone; None if they are in one tile."""
+def tiled(
+    instance: Instance, genotype: Genotypes, random: Random, moves: int, search: Search, cores: Sequence[int]
+) -> Genotypes | None:
+    """Return a mapping on the ``cores``, from moves between tiles alone; None if they are in one tile."""
     binding, xi = np.asarray(genotype.binding)[0], np.asarray(genotype.xi)[0]
     replaced = instance.multicast_of >= 0
     replaced[replaced] = xi[instance.multicast_of[replaced]] > 0
     live = np.flatnonzero(~replaced)
-    used = np.unique(binding[live])
+    used = np.unique(cores)
     if len(np.unique(instance.core_tile[used])) == 1:
         return None
     buffers = _buffers(instance, xi)
@@ -53,7 +57,11 @@ def tiled(instance: Instance, genotype: Genotypes, random: Random, moves: int, s
             mean = np.where(runs, ticks, 0).sum(axis=1) / np.maximum(1, runs.sum(axis=1))
             work[:, tile] = np.where(runs.any(axis=1), mean / len(cores), -1.0)
     home, place = np.zeros(len(binding), np.int64), np.zeros(len(roots), np.int64)
+    if (work[live] < 0).all(axis=1).any():
+        return None  # an actor runs on none of the cores
     home[live] = instance.core_tile[binding[live]]
+    astray = live[work[live, home[live]] < 0]
+    home[astray] = np.where(work[astray] < 0, np.inf, work[astray]).argmin(axis=1)
     order = np.array([pair for _, *pair in saved], np.int64)
     at = Tiling(starts, members, size, near, far, order, work, room, live, home, place)
     steps = anneal_tiles(at, random, int(tuning.TILING_MOVES * moves), *tuning.TILING)
