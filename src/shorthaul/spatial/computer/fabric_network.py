@@ -56,6 +56,13 @@ class FabricNetwork(Network):
         self._cell = cell
         self._routes = Routes(fabric)
 
+    def deliver(
+        self, sender: Numbers, receiver: Numbers, host: Index, words: int, *, crowd: int = 0, wave: bool = False
+    ) -> None:
+        """Do so with the messages that leave their processor: with many vertices on each, most do not."""
+        apart = np.flatnonzero(host[sender] != host[receiver])
+        super().deliver(sender[apart], receiver[apart], host, words, crowd=crowd, wave=wave)
+
     def _routed(self, sender: Numbers, receiver: Numbers, host: Index, words: int) -> Messages:
         starts, trail = self._routes.between(self._cell[host[sender]], self._cell[host[receiver]])
         return Messages(sender, receiver, host, words, starts, trail)
