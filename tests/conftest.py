@@ -10,12 +10,17 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.samples import ALL
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in a command, before NumPy is imported
 settings.register_profile("any machine", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+# It also draws constants that it finds in every module loaded so far: 3 s in each process of a new clone, and the cases
+# of a test depend on which others run beside it.
+if hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = lambda: providers._local_constants
 gc.disable()  # nothing is garbage while modules are imported
 
 

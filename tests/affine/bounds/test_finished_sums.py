@@ -15,6 +15,7 @@ from shorthaul.affine.bounds.best import AffineBound, fitted, lower_bound
 from shorthaul.affine.bounds.sums.finished_sums import finished_sums, sub_bound
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
@@ -95,8 +96,7 @@ def test_no_order_in_blocks_beats_it(name: str, n: int, terms: int) -> None:
         loads = [belady_loads(in_blocks(cdag, rows), cdag.starts, cdag.operands, capacity) for rows in range(1, 13)]
         least = min(int(item.sum()) for item in loads)
         for item in finished_sums(flow):
-            value = sub_bound(item, flow, sizes).value
-            value = float(value.subs({name: sizes[str(name)] for name in value.free_symbols}))
+            value = number_at(sub_bound(item, flow, sizes).value, sizes)
             assert cdag.inputs + value <= least
             active += value > 0
     assert active or n < 20

@@ -14,6 +14,7 @@ from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.sums.used_sums import sub_bound, used_sums
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
@@ -69,8 +70,7 @@ def test_no_order_in_blocks_beats_it(name: str, n: int, k: int, d: int) -> None:
         sizes = {"N": n, "K": k, "D": d, "S": capacity}
         least = min(int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum()) for order in orders)
         for item in used_sums(flow):
-            value = sub_bound(item, flow, sizes).value
-            bound = float(value.subs({name: sizes[str(name)] for name in value.free_symbols}))
+            bound = number_at(sub_bound(item, flow, sizes).value, sizes)
             assert cdag.inputs + bound <= least
             active += bound > 0
     assert active

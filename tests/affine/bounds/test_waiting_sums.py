@@ -14,6 +14,7 @@ from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.sums.waiting_sums import sub_bound, waiting_sums
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
@@ -79,7 +80,7 @@ def test_no_order_in_blocks_beats_it(name: str, n: int, terms: int) -> None:
         sizes = {"N": n, "L": terms, "S": capacity}
         orders = [in_blocks(cdag, rows, wide) for rows in (1, 2, 3, 5, n) for wide in (1, 2, 4, n)]
         least = min(int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum()) for order in orders)
-        bound = float(value.subs({name: sizes[str(name)] for name in value.free_symbols}))
+        bound = number_at(value, sizes)
         assert cdag.inputs + bound <= least
         active += bound > 0
     assert active

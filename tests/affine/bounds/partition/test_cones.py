@@ -25,7 +25,7 @@ from shorthaul.affine.check.data_flow import ProgramReads
 from shorthaul.affine.check.partition_points import counted
 from shorthaul.affine.check.stencils.cones import cones_of, wrong_cone_value, wrong_cones
 from shorthaul.affine.integer_sets.dependences import flow_dependences
-from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at, symbol
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.core.errors import InputError
 
@@ -149,7 +149,7 @@ def test_no_play_beats_it(seed: int) -> None:
             loads = least_known(cdag, capacity, np.random.default_rng(n))
             for events in (capacity, 3 * capacity):
                 sizes = {"N": n, "T": steps, "S": capacity}
-                value = sub_bound(item, flow, events).value.subs({symbol(key): number for key, number in sizes.items()})
+                value = number_at(sub_bound(item, flow, events).value, sizes)
                 assert cdag.inputs + math.ceil(value) <= loads
                 active += bool(value > 0)
     assert active

@@ -31,7 +31,7 @@ from shorthaul.affine.check.data_flow import ProgramReads
 from shorthaul.affine.check.partition_points import counted
 from shorthaul.affine.check.stencils.levels import stencil_of, wrong_levels, wrong_value
 from shorthaul.affine.integer_sets.dependences import flow_dependences
-from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.inside import inside
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
@@ -154,7 +154,7 @@ def popcount(numbers: np.ndarray) -> np.ndarray:
 
 
 def numbers_of(value: sympy.Expr, sizes: dict[str, int]) -> float:
-    return float(value.subs({symbol(name): number for name, number in sizes.items()}))
+    return number_at(value, sizes)
 
 
 @pytest.mark.parametrize(

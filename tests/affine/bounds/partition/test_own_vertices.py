@@ -21,7 +21,7 @@ from shorthaul.affine.bounds.partition.stencil_levels import stencils, sub_bound
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
-from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
@@ -81,7 +81,7 @@ def test_no_play_beats_balanced_rows(seed: int) -> None:
             least = least_known(cdag, capacity, np.random.default_rng(seed + n))
             tuned = [item.tuned(sizes) for item in found if item.tuned is not None]
             for item in [*found, *(more for more in tuned if more is not None)]:
-                value = float(item.value.subs({symbol(key): number for key, number in sizes.items()}))
+                value = number_at(item.value, sizes)
                 assert cdag.inputs + value <= least
                 active += value > 0
     assert active

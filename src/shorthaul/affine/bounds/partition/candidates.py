@@ -20,7 +20,7 @@ from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.effort import limited, step, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula, most_formula, rational
 from shorthaul.affine.integer_sets.dependences import DataFlow
-from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.leading_term import S, simplest
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at, symbol
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
@@ -289,7 +289,7 @@ def sub_bound(argument: Partition, flow: DataFlow, events: int | None = None) ->
         U /= sympy.sqrt(2)
     if exponents.limit is not None:
         U *= exponents.limit.points ** rational(exponents.limit.exponent)
-    U = sympy.powsimp(sympy.expand_power_base(sympy.simplify(U), force=True))
+    U = sympy.powsimp(sympy.expand_power_base(simplest(U), force=True))
     if argument.has_own:
         U += K
     value = least_events(size / U, T) - sources

@@ -46,7 +46,7 @@ from shorthaul.affine.bounds.partition.stencil_reads import (
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
-from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.leading_term import S, simplest
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.balls import BALLS
 from shorthaul.affine.proofs.columns import COLUMNS, rates, ring_rate
@@ -237,7 +237,7 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     T = n * S if events is None else sympy.Integer(events)
     K = S + T
     bulk, edge = rates(n, c, item.values)
-    U = sympy.simplify(bulk * K ** sympy.Rational(n + 1, n) + edge * K)
+    U = simplest(bulk * K ** sympy.Rational(n + 1, n) + edge * K)
     balanced = balanced and item.columns is None and (item.own.is_empty() or item.box is None)
     if not item.own.is_empty():
         U += K
@@ -256,7 +256,7 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
         most, weight = balanced_part(n, c, K, sharp=item.is_sharp(events))
         most += 0 if item.own.is_empty() else K
         even = events_of_parts(size + weight * (sources - ends), most, T)
-        value = sympy.Max(value, allowed * even - sources, evaluate=events is None)  # slow where nested
+        value = sympy.Max(value, allowed * even - sources, evaluate=False)  # slow where nested
         facts |= {"rho": weight * c, "lambda": weight, "B": most, "|F|": ends}
         steps.extend(_balanced_steps(item, flow, most, T))
     else:
