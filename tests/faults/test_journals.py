@@ -141,20 +141,31 @@ _SWEEPS = {
 }
 
 
-@pytest.mark.parametrize("name", [*_PLANS, *SEARCHES, *_SWEEPS])
+@pytest.mark.parametrize("name", [*_PLANS, *SEARCHES])
 def test_a_command_whose_memory_ends_has_an_answer(name: str, tmp_path: Path) -> None:
-    """With a journal, and every other one without."""
+    answered_without_memory(name, tmp_path)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("name", _SWEEPS)
+def test_a_sweep_whose_memory_ends_has_an_answer(name: str, tmp_path: Path) -> None:
+    """All sweeps note their points alike."""
+    answered_without_memory(name, tmp_path)
+
+
+def answered_without_memory(name: str, folder: Path) -> None:
+    """Run a command whose memory ends, with a journal, and every other one without."""
     journal = ("--journal", "j") if len(name) % 2 else ()
     given = _PLANS.get(name) or _SWEEPS.get(name) or SEARCHES[name][0]
     arguments = (*given, "--effort", "1", *journal, "--json")
     if name not in {"spatial plan", "dataflow schedule"}:
         arguments += ("--workers", "1")
-    done = command(*name.split(), *arguments, cwd=tmp_path, before=end_at_the_first_answer)
+    done = command(*name.split(), *arguments, cwd=folder, before=end_at_the_first_answer)
     assert done.returncode == 0, done.stderr
     assert "the answer is the best that was kept" in done.stderr
     found = json.loads(done.stdout)
     assert any(found.get(part) for part in ("plan", "bound", "points", "fronts"))
-    assert not journal or records(tmp_path / "j")
+    assert not journal or records(folder / "j")
 
 
 def test_a_journal_ends_with_the_storage_that_was_shown(tmp_path: Path) -> None:

@@ -230,9 +230,9 @@ def test_the_centred_order_is_one(n: int) -> None:
 
 def test_the_longest_edge_as_objective() -> None:
     for tree in (generators.yule(1023, 1), generators.random_recursive(700, 2)):
-        plain = engine.plan(tree, baselines=False, refine=0.2)
+        plain = engine.plan(tree, baselines=False, refine=0.1)
         several = (1, 2) if tree.n > 1000 else (1,)
-        short = [engine.plan(tree, baselines=False, refine=0.2, objective="distance", workers=w) for w in several]
+        short = [engine.plan(tree, baselines=False, refine=0.1, objective="distance", workers=w) for w in several]
         assert short[0].cost == short[-1].cost
         assert short[0].cost["distance_hops"] <= 0.75 * plain.cost["distance_hops"]
         assert short[0].cost["distance_hops"] >= short[0].bound.details["distance_hops"]
@@ -242,9 +242,9 @@ def test_the_longest_edge_as_objective() -> None:
 def test_the_link_load_as_objective() -> None:
     saved = 0
     for tree in (generators.yule(1023, 1), generators.caterpillar(511), generators.random_recursive(700, 2)):
-        plain = engine.plan(tree, baselines=False, refine=0.1)
+        plain = engine.plan(tree, baselines=False, refine=0.05)
         several = (1, 2) if tree.n > 1000 else (1,)
-        runs = [engine.plan(tree, baselines=False, refine=0.1, objective="link-load", workers=w) for w in several]
+        runs = [engine.plan(tree, baselines=False, refine=0.05, objective="link-load", workers=w) for w in several]
         assert runs[0].cost == runs[-1].cost
         assert runs[0].check.ok
         assert runs[0].bound.details["link_load"] <= runs[0].cost["link_load"] <= plain.cost["link_load"]
@@ -255,9 +255,9 @@ def test_the_link_load_as_objective() -> None:
 
 def test_an_effort_and_a_time_are_shared_with_the_objective() -> None:
     tree = generators.random_recursive(2000, 2)
-    plain = engine.plan(tree, baselines=False, effort=0.3).cost
-    less = engine.plan(tree, baselines=False, effort=0.3, objective="link-load").cost
-    short = engine.plan(tree, baselines=False, effort=0.3, objective="distance").cost
+    plain = engine.plan(tree, baselines=False, effort=0.15).cost
+    less = engine.plan(tree, baselines=False, effort=0.15, objective="link-load").cost
+    short = engine.plan(tree, baselines=False, effort=0.15, objective="distance").cost
     assert less["link_load"] < plain["link_load"]
     assert short["distance_hops"] < 0.75 * plain["distance_hops"]
     first = before_objective(Search(effort=8, time_limit=1000))
