@@ -356,6 +356,9 @@ POOR_FOR_INPUTS = 5.0
 POOR_RUN = 0.05
 #: Turns that load this many times what they read from elsewhere are worth trying two steps at a time.
 WORTH_TWO_STEPS = 2.0
+#: Turns are tried first where a step writes at most so many elements for each input that it reads again: with 1, means
+#: of clusters, whose distances are written too, load twice as much with an effort of 1.
+MOST_WRITTEN_FIRST = 0.25
 
 
 # The oracle of ``check``.

@@ -242,3 +242,18 @@ def test_sweeps_over_shared_lines_stay_whole_in_a_larger_memory() -> None:
     found = boxes.best_turns(boxes.plain(item.name for item in program.statements))
     assert found is not None
     assert found.rate < 1.2 * 2 * 10 * 100**2
+
+
+def test_a_part_of_a_matrix_stays_in_memory_with_little_effort() -> None:
+    """Conjugate gradients read all of A in every step; what fits of it is loaded once."""
+    products = "for (int i = 0; i < n; i++) { q[i] = 0; for (int j = 0; j < n; j++) q[i] += A[i][j] * p[j]; d += p[i] * q[i]; }"
+    updates = "for (int i = 0; i < n; i++) { x[i] += p[i] / d; r[i] -= q[i] / d; }"
+    nests = f"double d = 0; {products} {updates} for (int i = 0; i < n; i++) p[i] = r[i] + d * p[i];"
+    vectors = ", ".join(f"double {name}[n]" for name in "xrpq")
+    text = f"void f(int T, int n, double A[n][n], {vectors}) {{ for (int t = 0; t < T; t++) {{ {nests} }} }}"
+    flow, search = flow_dependences(program_from_text(text)), Search(effort=0.45)
+    steps, size, room = 41, 211, 20_000
+    upper = upper_bound(flow.program, flow=flow, search=search.part(0.4))
+    found = at_sizes(upper, flow, {"T": steps, "n": size, "S": room}, search)
+    passing = size**2 - room + 6 * size
+    assert sum(step.loads({"T": steps, "n": size}, room) for step in found.steps) < 1.05 * (steps * passing + room)

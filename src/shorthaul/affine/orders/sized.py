@@ -12,14 +12,12 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
-from shorthaul.affine.integer_sets.points import at_sizes as at_parameters
 from shorthaul.affine.orders.borders.held import BorderedStep, limited
 from shorthaul.affine.orders.boxes.boxed import Band, all_signs, boxed, keeps, refined, signs_by_array, tileable
 from shorthaul.affine.orders.boxes.clusters import clustered
 from shorthaul.affine.orders.boxes.fixed import FixedStep
-from shorthaul.affine.orders.boxes.in_place import arrays_in_place
 from shorthaul.affine.orders.boxes.skewed import aligned, skewed, undirected
-from shorthaul.affine.orders.boxes.stays import Known, Turn, staying
+from shorthaul.affine.orders.boxes.stays import Known
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.joining.lockstep import two_steps
@@ -27,13 +25,19 @@ from shorthaul.affine.orders.joining.panels import with_first_panels
 from shorthaul.affine.orders.joining.phases import in_runs, joined
 from shorthaul.affine.orders.joining.ranges import in_ranges
 from shorthaul.affine.orders.joining.stages import with_stages
-from shorthaul.affine.orders.joining.turns import SizedGroups, read_from_elsewhere, read_in_every_step
+from shorthaul.affine.orders.joining.turns import (
+    SizedGroups,
+    is_carried,
+    read_from_elsewhere,
+    read_in_every_step,
+    written_in_a_step,
+)
 from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.pieces.around import passed_elements
 from shorthaul.affine.orders.pieces.folded import folded
 from shorthaul.affine.orders.pieces.passed import PassedStep, passed, passed_together, temporaries
-from shorthaul.affine.orders.placement import Placement, Row, as_written, placement_map, placements, reads_of
+from shorthaul.affine.orders.placement import Placement, Row, as_written, placements, reads_of
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Counts, Phase, make_phase
 from shorthaul.affine.orders.tile_steps import Step
@@ -45,6 +49,7 @@ from shorthaul.affine.tuning import (
     MOST_COMPARED_PLACEMENTS,
     MOST_SIZED_TURNS,
     MOST_SKEWED_PLACEMENTS,
+    MOST_WRITTEN_FIRST,
     NEAR_THE_INPUTS,
     NO_SLACK,
     PLACEMENT_OPERATIONS,
@@ -97,6 +102,7 @@ def at_sizes(
 
 def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[AnyStep] | None]:
     """Yield the phases of all orders that are compared; None where what comes next may take all the effort."""
+    yield from boxes.turned(upper.steps, first=True)
     yield from in_runs(flow, boxes)
     starts = [[boxes.bordered(item) for item in upper.steps]]
     yield starts[0]
@@ -165,8 +171,9 @@ class Boxes:
         self.weights = weights or {sizes["S"]: 1.0}
         self.turns = SizedGroups(self, small)
         self._turned: dict[frozenset[str], TurnsStep | None] = {}
+        self._turning: dict[frozenset[str], Iterator[TurnsStep | None]] = {}
         self._known: dict[frozenset[str], BoxStep | None] = {}
-        self._stays = Known()
+        self.stays = Known()
         self._costs: dict[int, tuple[AnyStep, float]] = {}  # with the phase, so that its number stays its own
 
     def cost(self, step: AnyStep) -> float:
@@ -264,52 +271,27 @@ class Boxes:
         result = PassedStep(plain, (refined(found, self.slack),), parts, step)
         return result if self.cost(result) < self.cost(step) else None
 
-    def with_staying(self, step: TurnsStep) -> TurnsStep:
-        """Return groups with what stays from turn to turn."""
-        if len(self.weights) > 1 or any(group.phase is None for group in step.groups):
-            return step
-        turns = []
-        for group, delay in zip(step.groups, step.delays, strict=True):
-            placement = {} if group.phase is None else group.phase.placement
-            rows = {name: (replace(item, constant=item.constant + delay),) for name, (item, *_) in placement.items()}
-            turns.append(Turn(self._room(group), self._times(rows), tuple(rows.items())))
-        with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-            in_place = arrays_in_place(self.conflicts, step.groups, turns, self.sizes)
-            kept = [staying(self.flow, turns, self.sizes, item, self._stays) for item in {frozenset[str](), in_place}]
-            return replace(step, staying=max(kept, key=lambda item: sum(item.loads.values())))
-        return step
+    def turned(self, steps: Sequence[AnyStep], first: bool = False) -> Iterator[list[AnyStep]]:
+        """Yield phases with those of one outer loop as groups that take turns, where most is loaded and that saves.
 
-    def _times(self, rows: Placement) -> dict[str, isl.Map]:
-        program = self.flow.program
-        result = {}
-        for name, row in rows.items():
-            statement = program.by_name[name]
-            times = placement_map(name, len(statement.iterators), row, program.parameters)
-            result[name] = at_parameters(times.intersect_domain(statement.domain), self.sizes)
-        return result
-
-    def _room(self, step: Step | BoxStep) -> int:
-        """Return how many words a group holds at most; all of S where that is not known."""
-        if isinstance(step, BoxStep):
-            return step.room
-        if isinstance(step, Step) and step.policy is None:
-            return 1 + max(len(self.flow.program.by_name[name].reads) for name in step.names)
-        return self.sizes["S"]
-
-    def turned(self, steps: Sequence[AnyStep]) -> Iterator[list[AnyStep]]:
-        """Yield phases with those of one outer loop as groups that take turns, where most is loaded and that saves."""
+        At ``first`` in the way that takes least effort, where single nests read the same in every step.
+        """
         result = list(steps)
         for run in self.runs:
             names, poor = frozenset(chain(*run)), POOR if len(run) == 1 else POOR_RUN
             inside = [item for item in result if not names.isdisjoint(item.names)]
-            if not all(names.issuperset(item.names) for item in inside):
+            if (first and len(run) > 1) or not all(names.issuperset(item.names) for item in inside):
                 continue
             plain = self.plain(item.name for item in self.flow.program.statements if item.name in names)
-            found = self.best_turns(plain) if self._may_pay(plain, sum(map(self.cost, inside)), poor) else None
+            paid = sum(map(self.cost, inside))
+            pays = self._reads_again(plain, paid, first) if first else self._may_pay(plain, paid, poor)
+            found = self.best_turns(plain, first) if pays else None
             best = inside
             if found is not None and self.cost(found) < sum(map(self.cost, inside)):
                 best = [found]
                 yield [*(item for item in result if item not in inside), found]
+            if first:
+                continue
             # each alone too: what others of the loop need not wait for, or have computed before
             apart = [*map(self._in_turns_alone, inside)] if len(run) == 1 < len(inside) else inside
             best = min(best, apart, key=lambda item: sum(map(self.cost, item)))
@@ -326,11 +308,18 @@ class Boxes:
 
     def _may_pay(self, plain: Step, cost: float, poor: float) -> bool:
         """True if turns may load less: where most uses are loaded, or inputs more often than once a step."""
-        if cost > poor * self.cost(plain):
-            return True
+        return cost > poor * self.cost(plain) or self._reads_again(plain, cost)
+
+    def _reads_again(self, plain: Step, cost: float, most: bool = False) -> bool:
+        """True if inputs that do not fit are loaded more often than once a step, if ``most`` of it is to read them."""
         often, steps = read_in_every_step(self.flow, plain.names, self.sizes)
         held = often - self.sizes["S"]
-        return held > 0 and cost > held * steps
+        if held <= 0 or cost <= held * steps:
+            return False
+        few = MOST_WRITTEN_FIRST * often
+        return not most or (
+            is_carried(self.flow, plain.names) and written_in_a_step(self.flow, plain.names, self.sizes) < few
+        )
 
     def in_turns(self, plain: Step, below: float) -> TurnsStep | None:
         """Return several nests as groups that take turns, if they may and what they read from elsewhere is less."""
@@ -341,29 +330,31 @@ class Boxes:
             return self.best_turns(plain)
         return None
 
-    def best_turns(self, plain: Step) -> TurnsStep | None:
+    def best_turns(self, plain: Step, first: bool = False) -> TurnsStep | None:
         """Return statements as groups that take turns, folded or two steps at a time where that saves.
 
-        None if they may not.
+        None if they may not. With ``first`` no more is tried once there is one.
         """
         names = frozenset(plain.names)
         if names not in self._turned:
-            self._turned[names] = None
-            with suppress(effort.OutOfEffortError):  # the best so far is kept
-                for found in self._all_turns(plain):
-                    best = self._turned[names]
-                    if found is not None and (best is None or self.cost(found) < self.cost(best)):
-                        self._turned[names] = found
+            self._turned[names], self._turning[names] = None, self._all_turns(plain)
+        with suppress(effort.OutOfEffortError):  # the best so far is kept
+            for found in self._turning[names]:
+                best = self._turned[names]
+                if found is not None and (best is None or self.cost(found) < self.cost(best)):
+                    self._turned[names] = found
+                if first and found is not None:
+                    break
         return self._turned[names]
 
     def _all_turns(self, plain: Step) -> Iterator[TurnsStep | None]:
-        """Yield statements as groups that take turns: folded, as they are, and two steps at a time."""
+        """Yield statements as groups that take turns: as they are, folded, and two steps at a time."""
+        yield from self.turns.stages(plain)
         made = folded(self.flow, plain.names)
         if made is not None:
             parts, rows = made
             inside = Boxes(parts.flow, self.sizes, self.small, self.weights, self.slack, rows)
             yield SizedGroups(inside, self.small, parts).best(plain)
-        yield self.turns.best(plain)
         best = self._turned[frozenset(plain.names)]
         if self.slack == NO_SLACK and len(self.weights) == 1 and best is not None:
             least = read_from_elsewhere(self.flow, plain.names, self.sizes)

@@ -137,26 +137,25 @@ class Groups:
         self._least: dict[tuple[str, str], int | None] = {}
 
     def best(self, plain: Step) -> TurnsStep | None:
-        """Return the statements of ``plain`` in groups, None if they cannot take turns."""
+        """Return the turns of the groups that are joined the furthest, None if they cannot take turns."""
+        stages = [*self.stages(plain)]
+        return stages[-1] if stages else None
+
+    def stages(self, plain: Step) -> Iterator[TurnsStep]:
+        """Yield the statements of ``plain`` in groups that take turns, joined further each time."""
         names = [part for name in plain.names for part in self.parts.names[name]]
         for name in names:
             self.reads.setdefault(name, reads_of(self.parts.flow, name))
         if any((self._distance(*pair) or 0) < 0 for pair in product(names, repeat=2)):
-            return None
+            return
         groups: list[Step | BoxStep] = []
         for members in self._together(names):
             made = self._group(frozenset(members))
             if made is None:
-                return None
+                return
             groups.append(made)
-        if self._ordered(groups) is None:
-            return None
-        return self.chosen(plain, self._fused(groups))
-
-    def chosen(self, plain: Step, stages: Iterable[Sequence[Step | BoxStep]]) -> TurnsStep:
-        """Return the turns of the groups that are joined the furthest."""
-        *_, groups = stages
-        return self.in_turns(plain, groups)
+        if self._ordered(groups) is not None:
+            yield from (self.in_turns(plain, joined) for joined in self._fused(groups))
 
     def in_turns(self, plain: Step, groups: Sequence[Step | BoxStep]) -> TurnsStep:
         """Return the turns of groups for which there is an order."""

@@ -119,7 +119,8 @@ def staying(
     Of arrays ``in_place`` the turns keep the order of all that accesses one element. What is ``known`` of turns with
     the same statements in the same steps is not worked out again.
     """
-    found = _links(flow, turns, in_place, sizes, Known() if known is None else known)
+    # what may stay besides need not be known
+    found = effort.until_out_of_effort(_links(flow, turns, in_place, sizes, Known() if known is None else known))
     links = sorted(found, key=lambda item: len(item.slots(0, len(turns))))
     if not links:
         return Staying({}, sizes)
@@ -210,14 +211,15 @@ def _chained(links: Sequence[_Link]) -> list[bool]:
 def _links(
     flow: DataFlow, turns: Sequence[Turn], in_place: frozenset[str], sizes: Mapping[str, int], known: Known
 ) -> Iterator[_Link]:
-    """Yield what may stay from a turn with free room to the next one that reads it."""
+    """Yield what may stay from a turn with free room to the next one that reads it, inputs of most loops first."""
     capacity, accesses = sizes["S"], list[dict[_Class, _Access]]()
     for turn in turns:
         own = turn.rows, in_place
         if own not in known.accesses:
             known.accesses[own] = _accesses(flow, turn, in_place, sizes)
         accesses.append(known.accesses[own])
-    for values in dict.fromkeys(item for found in accesses for item in found):
+    spaces = {item: touched.dim(isl.dim_type.in_) for found in accesses for item, (_, touched) in found.items()}
+    for values in sorted(spaces, key=lambda item: (item[0] is not None, -spaces[item])):
         mine = [found.get(values, (None, None)) for found in accesses]
         for first, last in product(range(len(turns)), repeat=2):
             later = int(last <= first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,14 @@ from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
+from shorthaul.affine.orders.boxes.in_place import arrays_in_place
+from shorthaul.affine.orders.boxes.stays import Staying, Turn, staying
 from shorthaul.affine.orders.boxes.steps import BoxStep
-from shorthaul.affine.orders.placement import function_rows
+from shorthaul.affine.orders.placement import Placement, function_rows, loops, placement_map
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import Groups, TurnsStep, nests_of
-from shorthaul.affine.tuning import LEAST_SHARE_JOINED
+from shorthaul.affine.tuning import LEAST_SHARE_JOINED, PLACEMENT_OPERATIONS
 
 if TYPE_CHECKING:
     from shorthaul.affine.orders.sized import Boxes
@@ -52,13 +55,48 @@ class SizedGroups(Groups):
         """Return what groups are compared by: loads at the sizes."""
         return self.boxes.cost(step)
 
-    def chosen(self, plain: Step, stages: Iterable[Sequence[Step | BoxStep]]) -> TurnsStep:
+    def best(self, plain: Step) -> TurnsStep | None:
         """Return the turns that load least with what stays in memory from turn to turn, of those tried in time."""
-        made = (self.boxes.with_staying(self.in_turns(plain, groups)) for groups in stages)
-        found = effort.until_out_of_effort(made)
+        found = effort.until_out_of_effort(self.stages(plain))
         if not found:
             effort.step(0)  # raises what ended the search
-        return min(found, key=lambda item: item.rate)
+        return min(found, key=lambda item: item.rate, default=None)
+
+    def in_turns(self, plain: Step, groups: Sequence[Step | BoxStep]) -> TurnsStep:
+        """Return the turns of groups for which there is an order, with what stays in memory from turn to turn."""
+        made = super().in_turns(plain, groups)
+        if len(self.boxes.weights) > 1 or any(group.phase is None for group in made.groups):
+            return made
+        turns = []
+        for group, delay in zip(made.groups, made.delays, strict=True):
+            placement = {} if group.phase is None else group.phase.placement
+            rows = {name: (replace(item, constant=item.constant + delay),) for name, (item, *_) in placement.items()}
+            turns.append(Turn(self._room(group), self._times(rows), tuple(rows.items())))
+        boxes = self.boxes
+
+        def found(has_places: bool) -> Staying:
+            in_place = arrays_in_place(boxes.conflicts, made.groups, turns, boxes.sizes) if has_places else frozenset()
+            return staying(boxes.flow, turns, boxes.sizes, in_place, boxes.stays)
+
+        kept = effort.results_within(PLACEMENT_OPERATIONS, (False, True), found)
+        return replace(made, staying=max(kept, key=lambda item: sum(item.loads.values()), default=made.staying))
+
+    def _times(self, rows: Placement) -> dict[str, isl.Map]:
+        program = self.boxes.flow.program
+        result = {}
+        for name, row in rows.items():
+            statement = program.by_name[name]
+            times = placement_map(name, len(statement.iterators), row, program.parameters)
+            result[name] = at_sizes(times.intersect_domain(statement.domain), self.boxes.sizes)
+        return result
+
+    def _room(self, step: Step | BoxStep) -> int:
+        """Return how many words a group holds at most; all of S where that is not known."""
+        if isinstance(step, BoxStep):
+            return step.room
+        if isinstance(step, Step) and step.policy is None:
+            return 1 + max(len(self.boxes.flow.program.by_name[name].reads) for name in step.names)
+        return self.boxes.sizes["S"]
 
     def uses(self, step: Step | BoxStep) -> Mapping[str, float]:
         """Return how often values are used at the sizes."""
@@ -122,6 +160,35 @@ def read_in_every_step(flow: DataFlow, names: Sequence[str], sizes: Mapping[str,
     steps = at_sizes(flow.program.by_name[names[0]].domain, sizes)
     count = 1 + steps.dim_max_val(0).to_python() - steps.dim_min_val(0).to_python() if not steps.is_empty() else 0
     return sum(card(at_sizes(item, sizes)).at({}) for item in every.values()), count
+
+
+def is_carried(flow: DataFlow, names: Iterable[str]) -> bool:
+    """True if some of the statements ``names`` read what earlier steps of their outer loop have computed."""
+    inside = {name: loops(flow.program.by_name[name])[:1] for name in names}
+    for item in flow.flows:
+        if item.source is not None and item.source in inside and item.sink in inside:
+            effort.step()
+            ends = (item.source, item.relation.domain()), (item.sink, item.relation.range())
+            first, last = (
+                placement_map(name, found.dim(isl.dim_type.set), inside[name], tuple(flow.program.parameters))
+                for name, found in ends
+            )
+            steps = item.relation.apply_domain(first).apply_range(last).deltas()
+            if not steps.is_subset(isl.Set("{ [0] }")):
+                return True
+    return False
+
+
+def written_in_a_step(flow: DataFlow, names: Iterable[str], sizes: Mapping[str, int]) -> int:
+    """Return how many elements the statements ``names`` write in the first step of their outer loop."""
+    found: dict[str, isl.Set] = {}
+    for item in (flow.program.by_name[name] for name in names):
+        domain = at_sizes(item.domain, sizes)
+        first = domain.fix_val(isl.dim_type.set, 0, domain.dim_min_val(0)) if not domain.is_empty() else domain
+        cells = at_sizes(item.write.relation, sizes).intersect_domain(first).range()
+        array = item.write.array
+        found[array] = found[array].union(cells) if array in found else cells
+    return sum(card(cells).at({}) for cells in found.values())
 
 
 def read_from_elsewhere(flow: DataFlow, names: Iterable[str], sizes: Mapping[str, int]) -> float:
