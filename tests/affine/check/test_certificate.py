@@ -221,11 +221,19 @@ def test_subspaces_and_exponents() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["__import__('os').system('true')", "S.real", "S**S**S**S", "(1,)", "1 +", "N", "floor(1, 2)", "x" * 9]
+    "text",
+    ["__import__('os').system('true')", "S.real", "S**S**S**S", "(1,)", "1 +", "N", "floor(1, 2)", "x" * 9, "{**S}"],
 )
 def test_what_is_no_formula(text: str) -> None:
     with pytest.raises(InputError, match="is no"):
         value_of(text, {"S": 70})
+
+
+def test_parts_in_a_root_are_not_hidden() -> None:
+    """What a part is there and where it is hidden are two numbers, though it is evaluated once."""
+    text = "Max(ceiling(sqrt(Max(1, ceiling(S)))), ceiling(S))"
+    apart = text.replace("1, ceiling(S)", "1, ceiling(S + 0)")
+    assert value_of(text, {"S": 70}, opaque=True) == value_of(apart, {"S": 70}, opaque=True)
 
 
 def test_the_document_of_a_bound(tmp_path: Path) -> None:

@@ -18,8 +18,10 @@ from typing import Any, Final, cast
 from shorthaul.core.errors import InputError
 
 Number = Fraction | Decimal
-#: How a function of a name is evaluated on its arguments at sizes.
-_Call = Callable[[str, list[ast.expr], Mapping[str, int]], Any]
+#: What names are, and parts of a formula as a function has evaluated them.
+_Known = dict[str | tuple[ast.AST, Any], Any]
+#: How a function of a name is evaluated on its arguments.
+_Call = Callable[[str, list[ast.expr], _Known], Any]
 
 _DIGITS: Final = Context(prec=60)
 #: What floors forgive, as roots are rounded.
@@ -142,11 +144,22 @@ def combined(kind: type[ast.AST], a: Number, b: Number) -> Number:
 
 @functools.lru_cache(256)
 def _parsed(text: str) -> ast.expr:
-    """Return the expression of a text; a certificate's formulas are asked for at many sizes."""
+    """Return the expression of a text, equal parts as one; a certificate's formulas are asked for at many sizes."""
     try:
-        return ast.parse(text, mode="eval").body
+        return cast("ast.expr", _shared(ast.parse(text, mode="eval").body, {}))
     except MemoryError:  # so Python's parser calls what is nested too deeply
         raise RecursionError from None
+
+
+def _shared(node: ast.AST, known: dict[Any, ast.AST]) -> ast.AST:
+    """Return a tree in which equal parts are one object: two of three parts of a formula stand in it before."""
+    key: list[Any] = [type(node)]
+    for name, value in ast.iter_fields(node):
+        items = value if isinstance(value, list) else [value]
+        made = [_shared(item, known) if isinstance(item, ast.AST) else item for item in items]
+        setattr(node, name, made if isinstance(value, list) else made[0])
+        key.append(tuple(id(item) if isinstance(item, ast.AST) else (type(item), item) for item in made))
+    return known.setdefault(tuple(key), node)
 
 
 @functools.lru_cache(256)
@@ -157,7 +170,7 @@ def _names(text: str) -> frozenset[str]:
 @functools.lru_cache(10_000)
 def _evaluated(text: str, sizes: tuple[tuple[str, int], ...], call: _Call) -> Any:
     """Return the value of a text; certificates repeat their formulas, and most have not all parameters in them."""
-    return _value(_parsed(text), dict(sizes), call)
+    return _value(_parsed(text), {**dict(sizes)}, call)
 
 
 @functools.lru_cache(1024)
@@ -165,27 +178,33 @@ def _constant(value: float) -> Fraction:
     return Fraction(str(value))
 
 
-def _value(node: ast.AST, sizes: Mapping[str, int], call: _Call) -> Any:
+def _value(node: ast.AST, known: _Known, call: _Call) -> Any:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, bool) else _constant(node.value)
     if isinstance(node, ast.Name):
-        return Fraction(sizes[node.id])
+        return Fraction(known[node.id])
+    if (node, call) not in known:
+        known[node, call] = _part(node, known, call)
+    return known[node, call]
+
+
+def _part(node: ast.AST, known: _Known, call: _Call) -> Any:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return combined(ast.Sub, Fraction(0), _value(node.operand, sizes, call))
+        return combined(ast.Sub, Fraction(0), _value(node.operand, known, call))
     if isinstance(node, ast.BinOp):
-        return _binary(node, sizes, call)
+        return _binary(node, known, call)
     if isinstance(node, ast.Compare):
-        items = [_value(item, sizes, call) for item in (node.left, *node.comparators)]
+        items = [_value(item, known, call) for item in (node.left, *node.comparators)]
         signs = [_COMPARED[type(item)] for item in node.ops]
         ordered = [as_decimal(item) if any(isinstance(one, Decimal) for one in items) else item for item in items]
         return all(sign(a, b) for sign, a, b in zip(signs, ordered, ordered[1:], strict=False))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-        return call(node.func.id, node.args, sizes)
+        return call(node.func.id, node.args, known)
     raise ValueError(f"{ast.unparse(node)[:40]} is not understood")
 
 
-def _binary(node: ast.BinOp, sizes: Mapping[str, int], call: _Call) -> Any:
-    a, b = _value(node.left, sizes, call), _value(node.right, sizes, call)
+def _binary(node: ast.BinOp, known: _Known, call: _Call) -> Any:
+    a, b = _value(node.left, known, call), _value(node.right, known, call)
     if isinstance(node.op, ast.BitAnd | ast.BitOr):
         if not (isinstance(a, bool) and isinstance(b, bool)):
             raise TypeError("conditions are joined that are none")
@@ -197,15 +216,15 @@ def _binary(node: ast.BinOp, sizes: Mapping[str, int], call: _Call) -> Any:
     return combined(type(node.op), a, b)
 
 
-def _called(name: str, arguments: list[ast.expr], sizes: Mapping[str, int]) -> Any:
+def _called(name: str, arguments: list[ast.expr], known: _Known) -> Any:
     if name == "Piecewise":
         for item in arguments:
             if not isinstance(item, ast.Tuple) or len(item.elts) != 2:
                 raise ValueError("a piece is no pair")
-            if _value(item.elts[1], sizes, _called) is True:
-                return _value(item.elts[0], sizes, _called)
+            if _value(item.elts[1], known, _called) is True:
+                return _value(item.elts[0], known, _called)
         raise ValueError("no piece holds")
-    values = [_value(item, sizes, _called) for item in arguments]
+    values = [_value(item, known, _called) for item in arguments]
     if name in {"Max", "Min"} and values:
         key = None if all(isinstance(item, Fraction) for item in values) else as_decimal
         return (max if name == "Max" else min)(values, key=key)
@@ -232,17 +251,17 @@ def _stand_in(name: str, values: Iterable[Number | str]) -> Fraction:
     return Fraction(int.from_bytes(digest[:8], "big"), 2**40)
 
 
-def _hidden(name: str, arguments: list[ast.expr], sizes: Mapping[str, int]) -> Any:
+def _hidden(name: str, arguments: list[ast.expr], known: _Known) -> Any:
     if name == "sqrt":
-        return _called(name, arguments, sizes)
+        return _called(name, arguments, known)
     if name == "Piecewise":
         pairs = [item.elts for item in arguments if isinstance(item, ast.Tuple) and len(item.elts) == 2]
-        return _stand_in(name, (key for a, b in pairs for key in (_value(a, sizes, _hidden), ast.unparse(b))))
+        return _stand_in(name, (key for a, b in pairs for key in (_value(a, known, _hidden), ast.dump(b))))
     if name not in {"Max", "Min"}:
-        return _stand_in(name, (_value(item, sizes, _hidden) for item in arguments))
-    values = (_value(item, sizes, _hidden) for item in _flat(name, arguments))
-    known = {_KEPT.plus(as_decimal(item)).normalize(): item for item in values}
-    return next(iter(known.values())) if len(known) == 1 else _stand_in(name, sorted(known))
+        return _stand_in(name, (_value(item, known, _hidden) for item in arguments))
+    values = (_value(item, known, _hidden) for item in _flat(name, arguments))
+    kept = {_KEPT.plus(as_decimal(item)).normalize(): item for item in values}
+    return next(iter(kept.values())) if len(kept) == 1 else _stand_in(name, sorted(kept))
 
 
 def _flat(name: str, arguments: list[ast.expr]) -> Iterator[ast.expr]:
