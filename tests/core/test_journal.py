@@ -117,7 +117,7 @@ def test_what_cannot_be_written_is_told_once(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("engine", SEARCHES)
 def test_a_search_goes_on_from_its_journal(engine: str, tmp_path: Path) -> None:
     arguments = (engine, "plan", *SEARCHES[engine])
-    first = shorthaul_json(*arguments, "--effort", "0.5", "--seed", "1", "--journal", "j", cwd=tmp_path)
+    first = shorthaul_json(*arguments, "--effort", "0.1", "--seed", "1", "--journal", "j", cwd=tmp_path)
     assert len(tmp_path.joinpath("j").read_bytes().splitlines()) >= 2
     second = shorthaul_json(*arguments, "--effort", "0.001", "--seed", "2", "--resume", "j", cwd=tmp_path)
     for name, value in first["cost"].items():

@@ -56,7 +56,7 @@ def of_crossings(cdag: Cdag, budget: int, effort: float = 0.3) -> tuple[int, lis
 
 def test_true_certificates_hold() -> None:
     rng = np.random.default_rng(0)
-    graphs = [grid(8, 8, 6), kernels_as_graphs.fft(n=128, word=1), grid(5, 9, 8), kernels_as_graphs.stencil(n=30, t=20)]
+    graphs = [grid(6, 6, 5), kernels_as_graphs.fft(n=64, word=1), grid(4, 7, 6), kernels_as_graphs.stencil(n=20, t=12)]
     shuffles = [shuffled(build(rng.integers(1, 4, one.n), *one.edge_arrays()), rng) for one in graphs]
     kinds = set()
     for number, cdag in enumerate([*graphs, *shuffles, *(small(rng) for _ in range(60))]):

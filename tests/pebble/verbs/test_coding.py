@@ -142,10 +142,9 @@ def test_marks_tell_the_plan(seed: int) -> None:
 def test_orders_in_place_say_whose_room_a_result_takes(tmp_path: Path) -> None:
     """What is held never exceeds the budget only where results lie in the room that is named; C is told the same."""
     cdag = kernels_as_graphs.fft(n=8, word=2)
-    made = plan(cdag, budget=18, in_place=True, effort=0.2)
-    texts = {
-        kind: code(cdag, made, budget=18, in_place=True, format=kind).extra["code"] for kind in ("json", "csv", "c")
-    }
+    how = {"budget": 18, "in_place": True, "effort": 0.05}
+    made = plan(cdag, **how)
+    texts = {kind: code(cdag, made, format=kind, **how).extra["code"] for kind in ("json", "csv", "c")}
     steps = json.loads(texts["json"])["steps"]
     rooms = {step["node"]: step["room_of"] for step in steps if step["room_of"] is not None}
     assert rooms

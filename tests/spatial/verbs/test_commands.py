@@ -58,21 +58,9 @@ def test_large_layouts_leave_the_document(tmp_path: Path) -> None:
 
 def test_a_result_document_leads_to_its_large_layout(tmp_path: Path) -> None:
     tmp_path.joinpath("results").mkdir()
-    planned = (
-        "spatial",
-        "plan",
-        "star:n=33400",
-        "--curve",
-        "snake",
-        "--refine",
-        "0",
-        "--no-baselines",
-        "-o",
-        "results/layout.npz",
-        "--result",
-        "r.json",
-    )
-    document = shorthaul_json(*planned, cwd=tmp_path)
+    quick = ("star:n=33400", "--refine", "0", "--no-baselines")
+    planned = ("--curve", "snake", "-o", "results/layout.npz", "--result", "r.json")
+    document = shorthaul_json("spatial", "plan", *quick, *planned, cwd=tmp_path)
     assert document["plan"]["file"] == "results/layout.npz"
     checked = shorthaul_json("spatial", "check", "star:n=33400", "r.json", cwd=tmp_path)
     assert checked["cost"] == document["cost"]
@@ -84,12 +72,12 @@ def test_a_result_document_leads_to_its_large_layout(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "leads out of the document's folder" in refused.stderr
 
-    shorthaul("spatial", "plan", "star:n=33400", "--refine", "0.1", "-o", "results/layout.npz", cwd=tmp_path)
+    shorthaul("spatial", "plan", *quick, "--curve", "hilbert", "-o", "results/layout.npz", cwd=tmp_path)
     other = shorthaul("spatial", "check", "star:n=33400", "r.json", cwd=tmp_path)
     assert other.returncode == 2
     assert "layout.npz: digest: is not the file that was written with the plan" in other.stderr
 
-    shorthaul("spatial", "plan", "star:n=33400", "--refine", "0", "--result", "alone.json", cwd=tmp_path)
+    shorthaul("spatial", "plan", *quick, "--result", "alone.json", cwd=tmp_path)
     nowhere = shorthaul("spatial", "check", "star:n=33400", "alone.json", cwd=tmp_path)
     assert nowhere.returncode == 2
     assert "alone.json: plan.file: the layout was too large for the document" in nowhere.stderr
