@@ -18,7 +18,7 @@ from shorthaul.pebble.local_search.sequences import Events, Game
 from shorthaul.pebble.model import Cdag, Terms
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move, Plan
-from shorthaul.pebble.request import Found, Request, going_on
+from shorthaul.pebble.request import Found, Request, going_on, is_met
 from shorthaul.pebble.strategy import depth_first, in_place, kept
 from shorthaul.pebble.strategy.traffic import find_plan_numbered, lower_bound, lower_bound_numbered
 
@@ -115,7 +115,10 @@ class _Planner:
             usual = _usual(request, request.budget, self._again)
             self._moved = None if game.terms.slack(game.cdag) else usual.bound
             self._take_plan(_events(request, game, usual.plan, fits=True))
-        if not is_one or game.terms.slack(game.cdag) > 0:
+            if self._moved is None and is_met(game.cdag, usual):
+                early = self._search.part(tuning.FIRST_BOUND_SHARE_IN_PLACE)
+                self._bound = moved_bound(self._bound, request, early)
+        if not self._is_over() and (not is_one or game.terms.slack(game.cdag) > 0):
             self._start = _start(request, game, self._search.part(tuning.START_SHARE_IN_PLACE))
 
     def _take_plan(self, events: Events) -> None:
