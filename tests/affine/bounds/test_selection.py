@@ -43,6 +43,10 @@ def test_two_that_are_worth_more_take_the_place_of_the_largest(with_made: bool) 
 class Partitioned(Candidate):
     """An argument that may lose instances, worth at most its points."""
 
+    @property
+    def spill(self) -> isl.UnionSet:
+        return self.argument.spill
+
     def most_at(self, _: object) -> float:
         return float(self.points[0])
 
