@@ -30,15 +30,15 @@ def console(file: TextIO) -> Console:
 def amount(value: float | None) -> str:
     """Return a number for people: thousands separated, six significant digits.
 
-    >>> amount(1234567.0), amount(0.25), amount(None)
-    ('1,234,567', '0.25', '-')
+    >>> amount(1234567.0), amount(0.25), amount(2**53 + 1), amount(None)
+    ('1,234,567', '0.25', '9,007,199,254,740,993', '-')
     """
     try:
         if value is None or math.isnan(value):
             return "-"
     except OverflowError:  # a whole number of a file, beyond all floating-point ones
         return "beyond 1e308"
-    if float(value).is_integer() and abs(value) < 1e15:
+    if float(value).is_integer() and abs(value) < 1e21:
         return f"{int(value):,}"
     return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
 

@@ -141,3 +141,8 @@ def test_in_place_larger_graphs_are_bounded_by_the_usual_game() -> None:
     assert (usual.cost["budget"], result.cost["budget"], result.status) == (8, 7, "optimal")
     with pytest.raises(InputError, match="method: cannot be combined with in_place"):
         pebble.memory("fft:n=4", in_place=True, method="belady")
+
+
+def test_capacities_are_read_before_anything_is_searched() -> None:
+    with pytest.raises(InputError, match="is no list of budgets"):
+        pebble.memory("fft:n=4", method="dwt", capacities="3,x")  # the method does not apply either

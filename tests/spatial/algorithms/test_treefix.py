@@ -184,8 +184,8 @@ def test_queries_name_vertices(tmp_path: Path) -> None:
 
 def test_sums_over_subtrees_need_a_commutative_operator() -> None:
     for method in METHODS:
-        with pytest.raises(InputError, match="not commutative"):
-            engine.treefix([-1, 0], op="affine", direction="up", method=method)
+        with pytest.raises(InputError, match="not commutative"):  # before a layout is sought: there is none here
+            engine.treefix([-1, 0], op="affine", direction="up", method=method, grid="1x1")
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,7 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
     10
     """
     whole, options, search, source = asked(workload, CDAGS, MemoryOptions, keywords)
+    capacities = None if options.capacities is None else parse_budgets(options.capacities, "--capacities")
     cdag = whole.unkept()  # a value that does not come back is stored at any moment
     keep_back(cdag, search)
     terms = smallest.terms_of(options)
@@ -143,7 +144,8 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
         few = few and (whole.kept is None or options.method == "auto")
         points = _curve(whole, budget, options, search.aside()) if few else []
     report = checked(Request(whole, budget, options.recompute, search, terms), found.plan)
-    estimates = [sram.estimate(bits) for bits in _capacities(options.capacities, budget)]
+    power = sram.power_of_two(budget)
+    estimates = [sram.estimate(bits) for bits in capacities or sorted({budget, power, 2 * power})]
     return Result(
         kind=KIND,
         status=Status.OPTIMAL if best.is_met_by(budget) else Status.FEASIBLE,
@@ -173,12 +175,6 @@ def _estimate(one: sram.Sram) -> SramEstimate:
     if measured is not None:
         document["cacti"] = measured
     return document
-
-
-def _capacities(text: str | None, budget: int) -> list[int]:
-    if text is None:
-        return sorted({budget, sram.power_of_two(budget), 2 * sram.power_of_two(budget)})
-    return parse_budgets(text, "--capacities")
 
 
 def parse_budgets(text: str, place: str) -> list[int]:

@@ -122,13 +122,6 @@ def run_treefix(
     stored with the tree.
     """
     up = direction == "up"
-    if up and not operator.commutative:
-        raise InputError(
-            "is not commutative, which sums over subtrees need",
-            place="--op",
-            value=operator.name,
-            cure="use --direction down, or another operator",
-        )
     held = tree.of_vertices(values, neutral(operator, values.dtype))
     match method:
         case "convergecast":
@@ -228,6 +221,9 @@ def treefix(
     tree, options, search, source = asked(workload, TREES, TreefixOptions, keywords)
     expect_one_wave(options, own=operator is not None)
     given, chosen = _given(values, operator, tree, options, search)
+    if options.direction == "up" and not chosen.commutative:
+        what, cure = "is not commutative, which sums over subtrees need", "use --direction down, or another operator"
+        raise InputError(what, place="--op", value=chosen.name, cure=cure)
     stored = stored_for(tree, options, search)
     virtual = stored.virtual()
     expect_time(search)
