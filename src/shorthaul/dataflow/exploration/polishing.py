@@ -121,7 +121,7 @@ class _Polishing:
         self.budgets = [sum_ for sum_ in sums if sum_ <= self.most_price]
         if is_decided and tasks > tuning.FEW_TASKS:
             self.weights = tuning.DECIDED_WEIGHTS
-        self.ratio = float(self.draw.random())
+        self.ratio = float(self.draw.random()) if self.is_tiled else 0.0
         self.longer = max(1, tasks // tuning.FEW_TASKS)
         for point in () if knowledge.turns and not self.is_soon else knowledge.points:
             self._start_from(point)
