@@ -102,10 +102,8 @@ def reads_of(flow: DataFlow, sink: str) -> tuple[Read, ...]:
             result.append(Read(sink, item.source, item.reference.array, turned, None, turned.domain()))
             continue
         pieces: list[tuple[isl.Set, isl.MultiAff]] = []
-        whole, names = (
-            isl.PwMultiAff.from_map(turned).coalesce(),
-            (turned.get_tuple_name(_IN), turned.get_tuple_name(_OUT)),
-        )
+        names = turned.get_tuple_name(_IN), turned.get_tuple_name(_OUT)
+        whole = isl.PwMultiAff.from_map(turned).coalesce()
         whole.foreach_piece(lambda where, value, out=pieces: out.append((where, value)))
         for where, value in pieces:
             function = isl.Map.from_multi_aff(value).intersect_domain(where)
@@ -129,9 +127,15 @@ def _rows_as(function: isl.Map, domain: isl.Set, others: Sequence[Read]) -> tupl
 
 def function_rows(relation: isl.Map) -> tuple[Row, ...] | None:
     """Return a map as affine functions of its arguments, None if it is not one."""
+    pieces = _values(relation)
+    return _rows(pieces[0]) if len(pieces) == 1 else None
+
+
+def _values(relation: isl.Map) -> list[isl.MultiAff]:
+    """Return the affine functions that a map is, by pieces."""
     pieces: list[isl.MultiAff] = []
     isl.PwMultiAff.from_map(relation).coalesce().foreach_piece(lambda _, value: pieces.append(value))
-    return _rows(pieces[0]) if len(pieces) == 1 else None
+    return pieces
 
 
 def _rows(value: isl.MultiAff) -> tuple[Row, ...] | None:
@@ -197,8 +201,7 @@ def as_written(statements: Sequence[Statement]) -> Placement:
 
 def entry(statement: Statement, at: int) -> Row | None:
     """Return an entry of the time vectors of a statement as an affine function, None if it is none."""
-    pieces: list[isl.MultiAff] = []
-    isl.PwMultiAff.from_map(statement.schedule).foreach_piece(lambda _, value: pieces.append(value))
+    pieces = _values(statement.schedule)
     return affine_row(pieces[0].get_aff(at)) if len(pieces) == 1 else None
 
 
@@ -290,11 +293,13 @@ def options_beside(
             _beside(rows, shared, item.rows or ())
             for item in known
             for shared in reads[other]
-            if _same_input(item, shared)
+            if item.source is None and shared.source is None and item.array == shared.array and shared.rows is not None
         ]
     drafts.sort(
         key=lambda rows: (sum(row is None for row in rows), -len(span([r.factors for r in rows if r and r.factors])))
     )
+    if not any(item.source == statement.name for other in partial for item in reads[other]):
+        drafts[:0] = filter(any, _behind(flow, statement, partial, reads))
     if len(own) == width:
         drafts.append(list(own))
     drafts.append(_by_name(statement, partial, flow))
@@ -324,14 +329,23 @@ def _by_name(statement: Statement, partial: Placement, flow: DataFlow) -> list[R
     return [None if at is None else own.get(deepest.iterators[at]) for at in inner]
 
 
-def _same_input(first: Read, second: Read) -> bool:
-    return first.source is None and second.source is None and first.array == second.array and second.rows is not None
-
-
 def _beside(rows: Sequence[Row], shared: Read, inner: Sequence[Row]) -> list[Row | None]:
     """Place a statement that reads by ``inner`` where another one, placed by ``rows``, reads the same by ``shared``."""
     found = [_anchor(row, shared) for row in rows]
     return [None if row is None else row.after(inner) for row in found]
+
+
+def _behind(
+    flow: DataFlow, statement: Statement, partial: Placement, reads: Mapping[str, Sequence[Read]]
+) -> Iterator[list[Row | None]]:
+    """Yield where others read last a value that a statement reads too: where it may be changed in place."""
+    parameters = tuple(flow.program.parameters)
+    for own, (other, rows) in product(reads[statement.name], partial.items()):
+        width = len(flow.program.by_name[other].iterators)
+        for shared in (item for item in reads[other] if item.source == own.source in partial):
+            users = own.function.apply_range(shared.function.reverse())
+            last = (users.apply_range(placement_map(other, width, (row,), parameters)).lexmax() for row in rows)
+            yield [None if item is None else item[0] for item in map(function_rows, last)]
 
 
 def _anchor(row: Row, read: Read) -> Row | None:
@@ -345,7 +359,6 @@ def _filled(
 ) -> tuple[Row, ...] | None:
     """Complete a draft: loops of the statement that it leaves out, else the least coordinate of any user."""
     result: list[Row] = []
-    width = len(own)
     unused = [row for row in own if row.factors not in {item.factors for item in draft if item is not None}]
     missing = sum(row is None for row in draft)
     for at, row in enumerate(draft):
@@ -353,7 +366,7 @@ def _filled(
             result.append(row)
             continue
         free = len(unused) >= missing
-        result.append(unused.pop(0) if free else _first_use(flow, statement, partial, at) or Row((0,) * width))
+        result.append(unused.pop(0) if free else _first_use(flow, statement, partial, at) or Row((0,) * len(own)))
         missing -= 1
     return tuple(result)
 
@@ -363,12 +376,9 @@ def _window_start(flow: DataFlow, statement: Statement, partial: Placement, at: 
     where = _uses(flow, statement, partial, at)
     if where is None:
         return None
-    ends = []
+    values = ([affine_row(item.get_aff(0)) for item in _values(one)] for one in (where.lexmin(), where.lexmax()))
+    ends = [[row for row in rows if row is not None] for rows in values]
     parameters = tuple(flow.program.parameters)
-    for found in (where.lexmin(), where.lexmax()):
-        pieces: list[isl.MultiAff] = []
-        isl.PwMultiAff.from_map(found).foreach_piece(lambda _, value, out=pieces: out.append(value))
-        ends.append([row for row in (affine_row(piece.get_aff(0)) for piece in pieces) if row is not None])
     earlier = isl.Map("{ [a] -> [b] : b < a }")
     for first in ends[0]:  # at the borders of the domain there may be others
         start = placement_map(statement.name, len(statement.iterators), (first,), parameters)
@@ -383,12 +393,9 @@ def _first_use(flow: DataFlow, statement: Statement, partial: Placement, at: int
     if where is None:
         return None
     try:
-        first = isl.PwMultiAff.from_map(where.lexmin()).coalesce()
+        rows = {affine_row(piece.get_aff(0)) for piece in _values(where.lexmin())}
     except isl.Error:
         return None
-    pieces: list[isl.MultiAff] = []
-    first.foreach_piece(lambda _, value: pieces.append(value))
-    rows = {affine_row(piece.get_aff(0)) for piece in pieces}
     return rows.pop() if len(rows) == 1 else None
 
 
@@ -428,8 +435,7 @@ class Distances:
 
     def orderly(self, placement: Placement) -> bool:
         """True if some order of the coordinates is legal."""
-        signs = self.signs(placement)
-        width = len(next(iter(placement.values())))
+        signs, width = self.signs(placement), len(next(iter(placement.values())))
         orders = permutations(range(width)) if width <= WIDEST_FREE_ORDER else iter([tuple(range(width))])
         return any(Loops((), (), order).legal(signs) for order in orders)
 
@@ -466,11 +472,10 @@ def _collect(distances: isl.Set, width: int, prefix: Signs, result: set[Signs]) 
         result.add(prefix)
         return
     for sign in (-1, 0, 1):
-        part = distances
         if sign:
-            part = (part.lower_bound_val if sign > 0 else part.upper_bound_val)(_SET, at, isl.Val(sign))
+            part = (distances.lower_bound_val if sign > 0 else distances.upper_bound_val)(_SET, at, isl.Val(sign))
         else:
-            part = part.fix_val(_SET, at, isl.Val(0))
+            part = distances.fix_val(_SET, at, isl.Val(0))
         _collect(part, width, (*prefix, sign), result)
 
 

@@ -382,3 +382,31 @@ def test_planes_without_an_instance_at_the_sizes(n: int) -> None:
     found = plan(program_from_text(text), size={"n": n, "S": 4}, effort=0.1)
     assert found.cost is not None
     assert found.cost["loads_words"] == n
+
+
+#: Columns that are divided after the updates that read them as they were: LDL^T and LU.
+DIVIDED = """void f(int n, double A[n][n], double D[n]) {
+#pragma scop
+  for (int k = 0; k < n; k++) {
+    D[k] = A[k][k];
+    for (int i = k + 1; i < n; i++) for (int j = k + 1; j <= i; j++) A[i][j] -= A[i][k] * A[j][k] / D[k];
+    for (int i = k + 1; i < n; i++) A[i][k] /= D[k];
+  }
+#pragma endscop
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "most"), [(DIVIDED, 6.5e6), (DIVIDED.replace("j <= i", "j < n").replace("A[j][k]", "A[k][j]"), 1.45e7)]
+)
+def test_what_is_changed_in_place_comes_with_its_last_reader(text: str, most: float) -> None:
+    """To divide the columns in a phase of their own loads all of them once more."""
+    flow = flow_dependences(program_from_text(text))
+    sizes = {"n": 14, "S": 40}
+    here = at_sizes(upper_bound(flow.program, flow=flow, search=Search(effort=0.3)), flow, sizes)
+    loads, exact = replayed(here, flow, sizes)
+    assert loads <= here.value(sizes) or not exact
+    found = bound(flow.program, size="n=1500,S=32768", effort=3)
+    assert found.extra["upper"] is not None
+    assert found.extra["upper"]["value"] < most
+    assert 2 * found.bound.value > found.extra["upper"]["value"]
