@@ -118,6 +118,18 @@ def test_games_with_more_freedom_are_never_dearer(graph: str, more: int) -> None
     assert paid(again, 2) <= paid(priced, 2) <= paid(usual, 2)
 
 
+def test_the_usual_plan_is_the_same_inside_other_games() -> None:
+    cdag = pebble.case("random:n=255,degree=2,window=61,most=1,seed=426").workload
+    usual, partial, priced = (
+        pebble.plan(cdag, budget=4, effort=0.3, **game).plan
+        for game in ({}, {"partial": True}, {"load_price": 1, "store_price": 2})
+    )
+    loads, stores = (usual.weight_of(kind, cdag.weights) for kind in (Move.LOAD, Move.STORE))
+    assert partial.traffic(cdag.weights) <= loads + stores
+    paid = priced.weight_of(Move.LOAD, cdag.weights) + 2 * priced.weight_of(Move.STORE, cdag.weights)
+    assert paid <= loads + 2 * stores
+
+
 def test_the_bound_of_the_check_holds_for_plans_that_recompute() -> None:
     cdag = kernels_as_graphs.pyramid(n=3, word=1)
     given = pebble.plan(cdag, budget=4).plan
