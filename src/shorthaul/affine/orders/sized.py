@@ -45,6 +45,7 @@ from shorthaul.affine.orders.turns import TurnsStep, has_turns, nests_of
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, components, in_order, untiled
 from shorthaul.affine.tuning import (
     ABOUT_THE_SAME,
+    FAR_FROM_INPUTS,
     MOST_BOX_PLACEMENTS,
     MOST_COMPARED_PLACEMENTS,
     MOST_SIZED_TURNS,
@@ -85,7 +86,7 @@ def at_sizes(
         if kept is not None:
             return replace(upper, steps=(kept,))
         least = read_from_elsewhere(flow, boxes.reads, sizes) * sum(boxes.weights.values())
-        for steps in _tried(upper, flow, boxes):
+        for steps in _tried(upper, flow, boxes, least):
             ordered = in_order(flow, steps or found.steps)  # fewer where phases need one another
             if steps and len(ordered) == len(steps) and boxes.total(steps) < boxes.total(found.steps):
                 found = replace(upper, steps=tuple(ordered))
@@ -100,10 +101,15 @@ def at_sizes(
     return best
 
 
-def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[AnyStep] | None]:
-    """Yield the phases of all orders that are compared; None where what comes next may take all the effort."""
+def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes, least: float) -> Iterator[list[AnyStep] | None]:
+    """Yield the phases of all orders that are compared; None where what comes next may take all the effort.
+
+    They load ``least`` words or more.
+    """
     yield from boxes.turned(upper.steps, first=True)
-    yield from in_runs(flow, boxes)
+    runs = in_runs(flow, boxes)
+    if boxes.total(upper.steps) <= FAR_FROM_INPUTS * least:  # else boxes of each phase save most, for less effort
+        yield from runs
     starts = [[boxes.bordered(item) for item in upper.steps]]
     yield starts[0]
     parts = components(flow)
@@ -113,6 +119,7 @@ def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes) -> Iterator[list[Any
         for at, item in enumerate(steps):
             steps[at] = boxes.better(item)
             yield list(steps)
+    yield from runs
     yield None
     for steps in starts:
         yield from boxes.turned(steps)  # joining may take all the effort
