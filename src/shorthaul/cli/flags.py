@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -111,15 +112,16 @@ def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
 
     def expanded(**given: Any) -> None:
         arguments = {name: given.pop(name) for name in list(given) if name in hints and name not in groups}
-        flags = {field.name: flag_name(field) for group in groups.values() for field in dataclasses.fields(group)}
+        fields = [field for group in groups.values() for field in dataclasses.fields(group)]
+        flags = {name: _typed(field) for field in fields for name in (field.name, flag_name(field))}
         token = AS_FLAGS.set(True)
         try:
             for name, group in groups.items():
-                fields = {field.name: _joined(field, given.pop(field.name)) for field in dataclasses.fields(group)}
-                arguments[name] = group(**fields)
+                values = {field.name: _joined(field, given.pop(field.name)) for field in dataclasses.fields(group)}
+                arguments[name] = group(**values)
                 for field in dataclasses.fields(group):
-                    if field.metadata.get("written") and fields[field.name] is not None:
-                        promise_output(fields[field.name])
+                    if field.metadata.get("written") and values[field.name] is not None:
+                        promise_output(values[field.name])
             limits = [group.time_limit for group in arguments.values() if isinstance(group, _Command)]
             with answering_by(limits[0] if limits else None):
                 function(**arguments)
@@ -182,6 +184,12 @@ def _synonyms(field: dataclasses.Field[Any]) -> list[str]:
     """Return the long flags of a field that has several, which mean the same."""
     names = [flag for flag in field.metadata.get("flags", ()) if flag.startswith("--")]
     return names if len(names) > 1 else []
+
+
+def _typed(field: dataclasses.Field[Any]) -> str:
+    """Return the flag of a field; of several that mean the same, the one in the command, which click does not tell."""
+    words = {word.partition("=")[0] for word in sys.argv}
+    return next((name for name in _synonyms(field) if name in words), flag_name(field))
 
 
 def _joined(field: dataclasses.Field[Any], value: Any) -> Any:

@@ -49,7 +49,7 @@ def load_platform(path: Path) -> Platform:
     >>> len(load_platform(Path("many-core-24")).cores)
     24
     """
-    found, text = machine_text(path, "many_core", place="--machine")
+    found, text = machine_text(path, "many_core", place="--platform")
     try:
         if text.lstrip().startswith("<"):
             return platform_from_sdf3(text)
