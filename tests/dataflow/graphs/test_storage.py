@@ -163,6 +163,14 @@ def test_what_has_no_front_is_refused() -> None:
         dataflow.buffers(chain(), effort=1e-6)
 
 
+@pytest.mark.parametrize(("serial", "period"), [(False, "0"), (True, "3")])
+def test_a_graph_without_channels_has_nothing_to_size(serial: bool, period: str) -> None:
+    found = dataflow.buffers(SdfGraph("g", (SdfActor("a", {"t": 2}), SdfActor("b", {"t": 3})), ()), serial=serial)
+    assert [(point.size, point.period) for point in found.plan.front] == [(0, period)]
+    assert found.extra["complete"]
+    assert ["nothing to size" in remark for remark in found.check.remarks] == [True, False][: 2 - serial]
+
+
 def in_ranges(seeds: range, monkeypatch: pytest.MonkeyPatch) -> int:
     """Compare fronts found in ranges of periods with those found at once; return how many points ranges found."""
     beyond = 0

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 #: What a period of 0 means.
 UNLIMITED = "nothing limits the period: firings of one actor overlap; --serial keeps them in turn"
+#: What an empty table of capacities means.
+UNSIZED = "nothing to size: the graph has no channels, and so no buffers"
 
 
 @verb(ThroughputOptions, GRAPHS, SCHEDULES, searching=None)
@@ -154,7 +156,7 @@ def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[Stor
         kept, members, rooms = _stored(graph, options)
         analysed = timed(kept, options.core_type, serial=options.serial)
         cycle = least_period(analysed, search)[0]
-        _refuse_endless(cycle, options.deadline, is_serial=options.serial)
+        _refuse_endless(cycle, options.deadline, is_serial=options.serial, is_sized=bool(rooms))
     deadline = None if options.deadline is None else Fraction(options.deadline)
     held = list[dict[str, int]]()
     part = search.part(1.0, unlimited=tuning.STORAGE_EFFORT)
@@ -170,6 +172,7 @@ def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[Stor
         )
     reports = [check_storage(analysed, members, point.capacities, point.schedule) for point in points]
     violations = tuple(violation for report in reports for violation in report.violations)
+    remarks = () if rooms else (UNSIZED,) if cycle is not None else (UNSIZED, UNLIMITED)
     limited = ((point, period_bound_of(point.cycle).document()) for point in points)
     front_points = (StoragePoint(p.size, str(p.period), p.capacities, by, p.schedule) for p, by in limited)
     plan = StoragePlan(options.unit, members, tuple(front_points))
@@ -182,7 +185,7 @@ def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[Stor
         Status.OPTIMAL if front.is_whole else Status.FEASIBLE,
         cost=Cost(**{size: points[0].size}, period=float(min(point.period for point in points))),
         bound=None if deadline is None else Bound(size, front.least_size, "critical cycles", proof),
-        check=CheckReport(violations),
+        check=CheckReport(violations, remarks=remarks),
         plan=plan,
         provenance=provenance("dataflow buffers", options=options, source=source, search=search),
         extra={
@@ -282,9 +285,9 @@ def _with_resumed(
     return replace(front, points=points if deadline is None else points[:1])
 
 
-def _refuse_endless(cycle: CriticalCycle | None, deadline: int | None, *, is_serial: bool) -> None:
+def _refuse_endless(cycle: CriticalCycle | None, deadline: int | None, *, is_serial: bool, is_sized: bool) -> None:
     """Raise an error if more room always makes the graph faster, or never enough for the deadline."""
-    if cycle is None and deadline is None:
+    if cycle is None and deadline is None and is_sized:
         limits = "some actor an execution time" if is_serial else "--serial, or channels of actors to themselves"
         raise InputError(
             "has no least period: only room in buffers limits it, so that the front never ends",
