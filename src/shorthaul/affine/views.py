@@ -11,6 +11,7 @@ import numpy.typing as npt
 import sympy
 from sympy.printing.mathml import MathMLPresentationPrinter
 
+from shorthaul.core.amounts import digits
 from shorthaul.core.figure import Bar, Bars, Figure, Line, OfPoint, Series, Table, Text, by_point
 
 _MOST_POINTS = 400
@@ -147,7 +148,7 @@ def _label(point: Mapping[str, Any]) -> str:
 
 def _order(text: str, loads: float) -> tuple[OfPoint]:
     """Return a derived order, a line per step."""
-    return (Text("Derived order", "\n".join([*text.split("; "), f"loads at most {loads:,.0f} words"])),)
+    return (Text("Derived order", "\n".join([*text.split("; "), f"loads at most {digits(loads)} words"])),)
 
 
 def _over_memory(

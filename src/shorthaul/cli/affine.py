@@ -179,6 +179,7 @@ def code(
     c_file = text_file(c_file)
     source = _read(workload, options.function)
     from shorthaul.affine.verbs.coding import code as write
+    from shorthaul.core.amounts import digits
     from shorthaul.core.files.outputs import put_bytes
 
     result = write(source, options=options, search=search.search())
@@ -189,12 +190,12 @@ def code(
             extra["loads_words"],
             ("", " by replay") if extra["is_replayed"] else ("at most ", " by its formula"),
         )
-        told = "" if loads is None else f", {how[0]}{loads:,.0f} loads{how[1]}"
+        told = "" if loads is None else f", {how[0]}{digits(loads)} loads{how[1]}"
         if is_there:
             print(f"{len(extra['code'].splitlines()):,} lines of C -> {c_file}{told}", file=sys.stderr)
         for row in extra.get("levels", []):
-            most = "" if row["loads_words"] is None else f"at most {row['loads_words']:,.0f} loads, "
-            print(f"S = {row['S']:,}: {most}bound {row['bound']:,.0f}", file=sys.stderr)
+            most = "" if row["loads_words"] is None else f"at most {digits(row['loads_words'])} loads, "
+            print(f"S = {row['S']:,}: {most}bound {digits(row['bound'])}", file=sys.stderr)
         for remark in extra["remarks"]:
             print(f"note: {remark}", file=sys.stderr)
         finish(result, output)
@@ -223,6 +224,8 @@ def _read(workload: str, function: str | None) -> Source[Program]:
 def _print_orders(result: Result[Plan, Any], stream: TextIO) -> None:
     if not result.extra:
         return
+    from shorthaul.core.amounts import digits
+
     upper = result.extra["upper"]
     print(f"order: {result.extra['tiling']}", file=stream)
     before = result.extra["program_order_loads_words"]
@@ -233,9 +236,9 @@ def _print_orders(result: Result[Plan, Any], stream: TextIO) -> None:
         print("loads are those of its formula, at most; 'shorthaul affine code' writes the order as C", file=stream)
     elif upper is not None:
         replayed = upper["replayed_loads_words"]
-        print(f"derived order: at most {upper['value']:,.0f} by its formula, {replayed:,} replayed", file=stream)
+        print(f"derived order: at most {digits(upper['value'])} by its formula, {replayed:,} replayed", file=stream)
     for row in result.extra.get("levels", []):
-        print(f"S = {row['S']:,}: {row['loads_words']:,.0f} loads, at least {row['bound']:,.0f}", file=stream)
+        print(f"S = {row['S']:,}: {digits(row['loads_words'])} loads, at least {digits(row['bound'])}", file=stream)
 
 
 def _finish(

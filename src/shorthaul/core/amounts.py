@@ -12,6 +12,31 @@ from shorthaul.core.errors import DefectError
 
 #: Relative slack when a cost is compared with a bound: both are sums of floating-point numbers in some engines.
 TOLERANCE = 1e-9
+#: Floating-point numbers from here on are whole, and not all of the whole numbers.
+_ALL_WHOLE = 2**53
+
+
+def exact_amount(total: Any) -> float:
+    """Return a number that is rounded no further: an int where it is whole, or too large for floats to tell all apart.
+
+    The latter are rounded down: a plan that keeps an average of whole amounts has one that is no larger.
+
+    >>> from fractions import Fraction
+    >>> exact_amount(Fraction(2**60 + 4, 4)), exact_amount(Fraction(1, 2)), exact_amount(6.0)
+    (288230376151711745, 0.5, 6)
+    """
+    if not math.isfinite(total):
+        return float(total)
+    return int(total) if total >= _ALL_WHOLE or total == int(total) else float(total)
+
+
+def digits(amount: float) -> str:
+    """Return an amount for people, to the last digit before the point.
+
+    >>> digits(2**53 + 1), digits(1234.5), digits(math.inf)
+    ('9,007,199,254,740,993', '1,234', 'inf')
+    """
+    return f"{round(amount):,}" if math.isfinite(amount) else str(amount)
 
 
 class Cost(Mapping[str, float]):

@@ -172,6 +172,29 @@ def test_the_policy_played_value_by_value(name: str, base: int, edge: int) -> No
         assert max(words for _, words in outcomes) <= step.phase.live(step.policy, edge)
 
 
+@pytest.mark.parametrize(
+    ("source", "sizes"),
+    [
+        ("B[j][i] = A[i][j];", {"n": 321, "m": 28059810762433, "S": 8}),  # 2^53 + 1, which no float is
+        ("B[j][i] = A[i][j] + x[j]; C[i][j] = x[i];", {"n": 40_000_001, "m": 700_000_001, "S": 8}),
+        ("y[i] += A[i][j] * x[j];", {"n": 10**9 + 1, "m": 10**9 + 3, "S": 50}),
+    ],
+)
+def test_loads_of_large_programs_are_exact(source: str, sizes: dict[str, int]) -> None:
+    """No bound is above them, as one could be above loads that are rounded."""
+    arrays = "double A[n][m], double B[m][n], double C[n][m], double x[m], double y[n]"
+    loops = f"for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) {{ {source} }}"
+    program = program_from_text(f"void f(int n, int m, {arrays}) {{\n#pragma scop\n{loops}\n#pragma endscop\n}}")
+    made = bound(program, size=sizes, effort=0.3)
+    assert made.extra["upper"] is not None
+    upper = made.extra["upper"]
+    loads = [upper[name] for name in ("value", "value_bytes", "without_cache")]
+    assert all(isinstance(amount, int) for amount in loads)
+    assert 2**53 < made.bound.value <= upper["value"] <= upper["without_cache"]
+    assert upper["value_bytes"] == 8 * upper["value"]
+    assert sum(part["loads_words"] for part in made.bound.details["rests_on"]) <= made.bound.value
+
+
 def test_the_formula_is_what_the_steps_add_up_to() -> None:
     for name in ("gemm", "symm", "atax"):
         upper = upper_of(name)

@@ -25,6 +25,7 @@ from shorthaul.affine.orders.memories.nested import NestedStep, nested
 from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
+from shorthaul.core.amounts import exact_amount
 
 #: What is known of conflicts.
 Known = dict[Hashable, Any]
@@ -63,7 +64,7 @@ class LegalOrder:
             total += plain.counts.at(sizes)(plain.every_use) - step.loads(parameters, sizes["S"])
         for moved in self.copies.values():
             total += card(moved.domain()).at(parameters)
-        return total
+        return exact_amount(total)
 
     @property
     def copies(self) -> dict[str, isl.Map]:

@@ -235,13 +235,24 @@ def number_at(value: sympy.Expr, sizes: Mapping[str, int]) -> float:
     >>> number_at(sympy.Max(0, symbol("N") ** 2 - symbol("S"), evaluate=False), {"N": 5, "S": 4})
     21.0
     """
-    return _number_at(value, tuple(sizes.items()))
+    return float(_number_at(value, tuple(sizes.items())))
+
+
+def amount_at(value: sympy.Expr, sizes: Mapping[str, int]) -> float:
+    """Return what :func:`number_at` does, whole numbers without rounding.
+
+    >>> amount_at(symbol("N") ** 2, {"N": 2**30 + 1})
+    1152921506754330625
+    """
+    found = _number_at(value, tuple(sizes.items()))
+    return int(found) if found.is_Integer else float(found)
 
 
 @lru_cache(maxsize=4096)
-def _number_at(value: sympy.Expr, sizes: tuple[tuple[str, int], ...]) -> float:
+def _number_at(value: sympy.Expr, sizes: tuple[tuple[str, int], ...]) -> sympy.Expr:
     """Return the number; more than half of them are asked for again, and each takes 2 ms."""
-    return float(value.xreplace({symbol(name): sympy.Integer(number) for name, number in sizes}))
+    found = value.xreplace({symbol(name): sympy.Integer(number) for name, number in sizes})
+    return found if found.is_Integer else sympy.Float(float(found))
 
 
 def _sympy(atom: Atom) -> sympy.Expr:

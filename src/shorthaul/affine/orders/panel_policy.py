@@ -105,7 +105,7 @@ class PanelPlan:
         """Return the loads at ``sizes`` with a given cut; infinite if blocks do not fit."""
         panel = cut.panel
         given = {**sizes, self.counts.panel: panel, self.counts.zone: 1}
-        total = 0.0
+        total: float = 0
         if self.blocks is not None:
             edge = self.blocks.largest(capacity)
             if not edge:

@@ -128,28 +128,32 @@ class Step:
         return sympy.expand(self.phase.loads(self.policy, name, count))
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
-        """Return the loads at ``sizes``: those of the policy, or those of keeping nothing where that is better."""
+        """Return the loads at ``sizes``: those of the policy, or those of keeping nothing where that is better.
+
+        They are exact, as all loads and bytes of steps are, unless panels share rows: fractions, if averages are.
+        """
         count = self.counts.at(sizes)
-        plain = float(count(self.every_use))
+        plain = count(self.every_use)
         if self.phase is None or self.policy is None:
             return plain
         edge = self.phase.edge(self.policy, capacity)
-        return min(plain, float(self.phase.loads(self.policy, edge, count))) if edge else plain
+        least: float = min(plain, self.phase.loads(self.policy, edge, count)) if edge else plain
+        return least
 
     def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
         """Return bytes that suffice at ``sizes``; ``widths`` are the bytes of one element by array."""
         count = self.counts.at(sizes)
-        plain = float(sum(widths[item.array] * count((item.domain,)) for item in self.reads))
+        plain = sum(widths[item.array] * count((item.domain,)) for item in self.reads)
         if self.phase is None or self.policy is None:
             return plain
         edge = self.phase.edge(self.policy, capacity)
         if not edge:
             return plain
         tiles = self.phase.sizes(self.policy, edge)
-        kept = 0.0
+        kept: float = 0
         for item, level in zip(self.phase.classes, self.policy.levels, strict=True):
             width = max(widths[use.read.array] for use in item.uses)
-            kept += width * float(item.loads(self.policy.order, level, tiles, count))
+            kept += width * item.loads(self.policy.order, level, tiles, count)
         return min(plain, kept)
 
 

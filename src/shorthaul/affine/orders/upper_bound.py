@@ -43,6 +43,7 @@ from shorthaul.affine.tuning import (
     POOR,
     WIDEST_PANELS,
 )
+from shorthaul.core.amounts import exact_amount
 from shorthaul.core.arguments import public
 from shorthaul.core.search import Search
 
@@ -92,22 +93,22 @@ class UpperBound:
     def value(self, sizes: Mapping[str, int]) -> float:
         """Return loads that suffice at ``sizes`` (every parameter, and ``S``)."""
         parameters = {name: sizes[name] for name in self.program.parameters}
-        return sum(item.loads(parameters, sizes["S"]) for item in self.steps)
+        return exact_amount(sum(item.loads(parameters, sizes["S"]) for item in self.steps))
 
     def instead(self, steps: Mapping[str, AnyStep]) -> UpperBound:
         """Return the order with other orders of some phases, by their first statements."""
         return replace(self, steps=tuple(steps.get(item.names[0], item) for item in self.steps))
 
-    def without_cache(self, sizes: Mapping[str, int]) -> float:
+    def without_cache(self, sizes: Mapping[str, int]) -> int:
         """Return the loads at ``sizes`` if nothing is ever kept: every operand of every instance."""
         plain = [item if isinstance(item, Step) else item.plain for item in self.steps]
-        return float(sum(item.counts.at(sizes)(item.every_use) for item in plain))
+        return sum(item.counts.at(sizes)(item.every_use) for item in plain)
 
     def value_bytes(self, sizes: Mapping[str, int]) -> float:
         """Return bytes that suffice at ``sizes``, S being words, each element as wide as its array says."""
         parameters = {name: sizes[name] for name in self.program.parameters}
         widths = {name: item.element_bytes for name, item in self.program.arrays.items()}
-        return sum(item.loads_bytes(parameters, sizes["S"], widths) for item in self.steps)
+        return exact_amount(sum(item.loads_bytes(parameters, sizes["S"], widths) for item in self.steps))
 
 
 @public

@@ -25,6 +25,7 @@ from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
 from shorthaul.affine.plan import OrderStep, UpperDocument
 from shorthaul.affine.proofs.proof import shorten
 from shorthaul.affine.tuning import TIGHTNESS
+from shorthaul.core.amounts import digits
 
 HOW = (
     "The phases are executed one after the other, each tile by tile; a value is kept while its group of instances is "
@@ -123,7 +124,7 @@ def upper_text(document: Mapping[str, Any]) -> str:
     if "value" in document:
         words, width, most = document["value"], document["value_bytes"], document["without_cache"]
         lines.append(
-            f"{'':12} at the sizes given: {words:,.0f} words, {width:,.0f} bytes; keeping nothing: {most:,.0f}"
+            f"{'':12} at the sizes given: {digits(words)} words, {digits(width)} bytes; keeping nothing: {digits(most)}"
         )
         lines += [
             f"{'':12} there, {', '.join(item['statements'])}: {item['order']}"

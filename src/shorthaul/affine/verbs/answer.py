@@ -11,7 +11,7 @@ from shorthaul.affine.orders.upper_report import upper_text
 from shorthaul.affine.plan import BoundExtra, LevelLoads, Plan, UpperDocument
 from shorthaul.affine.proofs.proof import shorten
 from shorthaul.affine.sizes import FAST_MEMORY, sizes_text
-from shorthaul.core.amounts import Bound
+from shorthaul.core.amounts import Bound, digits
 from shorthaul.core.result import Result
 
 #: Characters of a formula above which its short form is printed in its place.
@@ -43,7 +43,7 @@ def _answer(made: Bound, extra: BoundExtra) -> Iterator[str]:
     if sized:
         at = sizes_text(extra["sizes"])
         yield _line(
-            "value", f"{made.value:,.0f} words, {details['value_bytes']:,.0f} bytes: no order loads less at {at}"
+            "value", f"{digits(made.value)} words, {digits(details['value_bytes'])} bytes: no order loads less at {at}"
         )
         if "value_s" in details:
             yield _line("machine", _machine(details, extra))
@@ -79,7 +79,7 @@ def _order(made: Bound, upper: UpperDocument) -> Iterator[str]:
         near = "" if upper["tightness"] is None else f"; lower / upper: {upper['tightness']:.4g}"
         yield _line("", f"its loads, leading term: {shorten(upper['leading'])}{near}")
     elif math.isfinite(upper["value"]):
-        yield _line("", f"its loads: at most {upper['value']:,.0f} words at these sizes")
+        yield _line("", f"its loads: at most {digits(upper['value'])} words at these sizes")
         yield _line("gap", _gap(made.value, upper["value"]))
     else:
         yield _line("", f"not for so small a fast memory: {upper['holds_for']}")
@@ -96,8 +96,8 @@ def _machine(details: Mapping[str, Any], extra: BoundExtra) -> str:
 def _level(row: LevelLoads) -> str:
     """Return what is known of one of several memories."""
     most = row["loads_words"]
-    told = "" if most is None else f", the order at most {most:,.0f}"
-    return f"S = {row['S']:,}: at least {row['bound']:,.0f} words{told}"
+    told = "" if most is None else f", the order at most {digits(most)}"
+    return f"S = {row['S']:,}: at least {digits(row['bound'])} words{told}"
 
 
 def _orders_of_sums(details: Mapping[str, Any]) -> str:
@@ -118,7 +118,7 @@ def _beside(details: Mapping[str, Any], name: str) -> str:
     other = details[name]
     if (other["value"], other["leading"]) == (details["value"], details["leading"]):
         return "the same"
-    number = "" if other["value"] is None else f"{other['value']:,.0f} words, "
+    number = "" if other["value"] is None else f"{digits(other['value'])} words, "
     return f"{number}leading {shorten(other['leading'])}"
 
 
@@ -140,7 +140,7 @@ def _named(parts: Sequence[Mapping[str, Any]]) -> str:
     others = sorted(others, key=lambda item: -(item["loads_words"] or 0))
 
     def share(item: Mapping[str, Any]) -> str:
-        return "" if item["loads_words"] is None else f" {item['loads_words']:,.0f}"
+        return "" if item["loads_words"] is None else f" {digits(item['loads_words'])}"
 
     texts = [f"{item['method']} on {', '.join(dict.fromkeys(item['statements']))}{share(item)}" for item in others]
     texts = [f"{inputs['method']}{share(inputs)}", *dict.fromkeys(texts)]
@@ -157,7 +157,7 @@ def _gap(lower: float, upper: float) -> str:
         return "none: the order is optimal at these sizes"
     if lower <= 0:
         return "the bound is 0"
-    times = f"{upper / lower:.3g} times" if upper >= 1.01 * lower else f"{upper - lower:,.0f} words above"
+    times = f"{upper / lower:.3g} times" if upper >= 1.01 * lower else f"{digits(upper - lower)} words above"
     return f"the order loads {times} the bound"
 
 

@@ -17,7 +17,7 @@ from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_e
 from shorthaul.affine.integer_sets.counting import LongFormulaError, card
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.points import MOST_POINTS, TooManyPointsError
-from shorthaul.affine.integer_sets.quasi_polynomial import number_at
+from shorthaul.affine.integer_sets.quasi_polynomial import amount_at, number_at
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.memories.levels import LevelOrder, at_levels
 from shorthaul.affine.orders.sized import at_sizes
@@ -141,7 +141,7 @@ def upper_document_in_time(
 
 def operations_at(found: AffineBound, sizes: Mapping[str, int] | None) -> float | None:
     """Return the arithmetic operations at ``sizes``, None where they are not counted."""
-    return None if sizes is None or found.operations is None else number_at(found.operations, sizes)
+    return None if sizes is None or found.operations is None else amount_at(found.operations, sizes)
 
 
 def bound_of(program: Program, found: AffineBound, sizes: Mapping[str, int] | None, flow: DataFlow | None) -> Bound:
@@ -182,9 +182,9 @@ def rests_on(found: AffineBound, sizes: Mapping[str, int] | None) -> list[dict[s
     listed += [{"method": item.method, "statements": list(item.statements)} for item in found.proof.parts]
     if sizes is None:
         return [{**item, "part": at, "loads_words": None} for at, item in enumerate(listed)]
-    shares = [max(0.0, number_at(item.value, sizes)) for item in found.proof.parts]
+    shares = [max(0, amount_at(item.value, sizes)) for item in found.proof.parts]
     best = max(found.proof.sums, key=lambda item: sum(shares[at] for at in item), default=())
-    chosen = [(0, number_at(found.inputs, sizes)), *((at + 1, shares[at]) for at in best if shares[at] > 0)]
+    chosen = [(0, amount_at(found.inputs, sizes)), *((at + 1, shares[at]) for at in best if shares[at] > 0)]
     return [{**listed[at], "part": at, "loads_words": share} for at, share in chosen]
 
 
@@ -255,5 +255,5 @@ def program_order_loads(program: Program, sizes: Mapping[str, int], flow: DataFl
     """Return what program order loads by replay, infinity where there is not enough effort left for that."""
     with suppress(OutOfEffortError, InputError):
         cdag = executed(program, sizes, flow, search)
-        return float(belady_loads(cdag.program_order, cdag.starts, cdag.operands, sizes[FAST_MEMORY]).sum())
+        return int(belady_loads(cdag.program_order, cdag.starts, cdag.operands, sizes[FAST_MEMORY]).sum())
     return float("inf")

@@ -138,11 +138,12 @@ class BorderedStep(AtSizes):
             return INFINITE
         if self.counted is not None:
             return sum(widths[array] * loads for array, loads in self.counted.items())
-        count, order, total = self.counts.at(self.sizes), self.policy.order, 0.0
+        count, order = self.counts.at(self.sizes), self.policy.order
+        total: float = 0
         for item, level in self.kept:
             width = max(widths[use.read.array] for use in item.uses)
-            total += width * float(item.loads(order, level, self.tiles, count))
-        return total + sum(widths[item.array] * float(item.loads(order, self.tiles)) for item in self.borders)
+            total += width * item.loads(order, level, self.tiles, count)
+        return total + sum(widths[item.array] * item.loads(order, self.tiles) for item in self.borders)
 
 
 def bordered(step: Step, sizes: Mapping[str, int]) -> BorderedStep | None:
@@ -395,7 +396,7 @@ def _parts(step: BorderedStep) -> tuple[list[Part], dict[str, float]] | None:
             return None
         else:
             array = item.uses[0].read.array
-            loads = float(item.loads(order, level, step.tiles, step.counts.at(step.sizes)))
+            loads = item.loads(order, level, step.tiles, step.counts.at(step.sizes))
             rest[array] = rest.get(array, 0) + loads
     for border in step.borders:
         low, high = _ends(border.like.uses, computed=False)

@@ -50,13 +50,13 @@ class ClusteredStep(BoxStep):
         """Return the loads at the sizes for which tiles were put together; as much as is used in a smaller memory."""
         if capacity < self.capacities[-1]:
             return self.plain.loads(sizes, capacity)
-        return float(sum(self.by_array.values()))
+        return sum(self.by_array.values())
 
     def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
         """Return the bytes at these sizes."""
         if capacity < self.capacities[-1]:
             return self.plain.loads_bytes(sizes, capacity, widths)
-        return float(sum(widths[name] * count for name, count in self.by_array.items()))
+        return sum(widths[name] * count for name, count in self.by_array.items())
 
 
 @dataclass

@@ -62,14 +62,14 @@ class FixedStep:
         """Return the loads into a memory of ``capacity`` words at ``sizes``."""
         if capacity >= self.capacity:
             return self.step.loads(sizes, self.capacity)
-        return float(self.plain.counts.at(sizes)(self.plain.every_use))
+        return self.plain.counts.at(sizes)(self.plain.every_use)
 
     def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
         """Return the bytes loaded at ``sizes``; ``widths`` are those of one element by array."""
         if capacity >= self.capacity:
             return self.step.loads_bytes(sizes, self.capacity, widths)
         count = self.plain.counts.at(sizes)
-        return float(sum(widths[item.array] * count((item.domain,)) for item in self.plain.reads))
+        return sum(widths[item.array] * count((item.domain,)) for item in self.plain.reads)
 
 
 def refitted(item: _Step | FixedStep, found_at: int, sizes: Mapping[str, int]) -> _Step | FixedStep:

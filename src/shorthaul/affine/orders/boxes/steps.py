@@ -192,7 +192,7 @@ class BoxStep(AtSizes):
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
         """Return the loads at the sizes for which the boxes were searched; infinite where none fits."""
         saved = sum(words for _, words in self.between.saved)
-        return float(sum(self._loads(item, capacity) + self._reloads(at) for at, item in enumerate(self.cells)) - saved)
+        return sum(self._loads(item, capacity) + self._reloads(at) for at, item in enumerate(self.cells)) - saved
 
     def loads_bytes(
         self,
@@ -203,7 +203,7 @@ class BoxStep(AtSizes):
         """Return the bytes at the sizes for which the boxes were searched."""
         loads = (self._loads(item, capacity) + self._reloads(at) for at, item in enumerate(self.cells))
         saved = sum(widths[array] * words for array, words in self.between.saved)
-        return float(sum(widths[item.array] * words for item, words in zip(self.cells, loads, strict=True)) - saved)
+        return sum(widths[item.array] * words for item, words in zip(self.cells, loads, strict=True)) - saved
 
     def loads_of(self, cells: Cells) -> float:
         """Return the loads of one group."""
@@ -228,7 +228,7 @@ class BoxStep(AtSizes):
             return inf
         boxes = self.boxes[: at + 1]
         if cells.is_written_first and len(boxes) == 1 and is_visited_once(boxes[0], cells):
-            return 0.0
+            return 0
         found = self._loads_in_regions(boxes, cells) if any(item.is_cut for item in self.cells) else None
         if found is not None:
             found -= cells.fresh
@@ -368,7 +368,7 @@ class WholeStep(AtSizes):
     @property
     def rate(self) -> float:
         """The loads at its sizes."""
-        return float(sum(self.inputs.values()))
+        return sum(self.inputs.values())
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
         """Return the loads at its sizes."""
@@ -381,7 +381,7 @@ class WholeStep(AtSizes):
         widths: Mapping[str, int],
     ) -> float:
         """Return the bytes at its sizes."""
-        return float(sum(widths[name] * count for name, count in self.inputs.items()))
+        return sum(widths[name] * count for name, count in self.inputs.items())
 
 
 def whole(flow: DataFlow, plain: Step, sizes: Mapping[str, int]) -> WholeStep | None:

@@ -88,12 +88,13 @@ class NestedStep(AtSizes):
         every = sum(widths.get(item.array, 1) * count((item.domain,)) for item in self.plain.reads)
         held = next((at for at, words in enumerate(self.capacities) if words <= capacity), None)
         if held is None or self.plain.phase is None:
-            return float(every)
-        edges, total = self._edges(held), 0.0
+            return every
+        edges = self._edges(held)
+        total: float = 0
         for item, level in zip(self.plain.phase.classes, self.policy.levels, strict=True):
             width = max(widths.get(use.read.array, 1) for use in item.uses)
-            total += width * float(item.loads(self.policy.order, level, edges, count))
-        return min(float(every), total)
+            total += width * item.loads(self.policy.order, level, edges, count)
+        return min(every, total)
 
     def _edges(self, held: int) -> dict[int, Fraction]:
         """Return edges of tiles that cut a value at least as often as all grids down to memory ``held`` do."""
