@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pytest
 from tests.dataflow.exploration.test_polishing import loads_of, made
 from tests.dataflow.small import small_problem
+from tests.dataflow.test_kernels import moved_between_tiles
 
 from shorthaul.core.compiled.random_kernels import Random
+from shorthaul.core.compiled.twins import plain
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow.exploration.load_kernels import anneal, begin
@@ -63,6 +67,42 @@ def test_mappings_keep_to_the_cores_given_and_fit() -> None:
         assert set(decisions.binding.values()) <= {names[core] for core in cores}
     assert found_some > 10
     assert len(outcomes) == 2
+
+
+def afresh(at: Any) -> tuple[list[int], list[float]]:
+    """Return where buffers are once memories are filled in order, and the loads of what is there."""
+    ends = [[at.tile[a] for a in at.members[at.starts[b] : at.starts[b + 1]]] for b in range(len(at.size))]
+    left, place, tiles = list(at.room), [-1] * len(ends), len(at.room)
+    for b, accesses in np.asarray(at.order).tolist():
+        home = max(ends[b][:2], key=lambda tile: (ends[b].count(tile), left[tile]))
+        if place[b] < 0 and ends[b].count(home) >= accesses and left[home] >= at.size[b]:
+            place[b] = home
+            left[home] -= at.size[b]
+    load = [0.0] * (2 * tiles + 1)
+    for actor, tile in enumerate(at.tile):
+        load[tile] += at.work[actor, tile]
+    for b, home in enumerate(place):
+        for tile in ends[b]:
+            for resource in {tile} if tile == home else {tile, home, tiles} - {-1}:
+                load[tiles + resource] += at.near[b] if tile == home else at.far[b]
+    return place, load
+
+
+def test_loads_after_every_move_are_those_worked_out_afresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    twin, full = plain("shorthaul.dataflow.exploration.tiles_kernels"), []
+    energy = twin._energy
+
+    def compared(at: Any, weight: float) -> Any:
+        found = energy(at, weight)
+        assert (list(at.tried_place), list(at.tried)) == afresh(at)
+        full.append(-1 in list(at.tried_place))
+        return found
+
+    monkeypatch.setattr(twin, "_energy", compared)
+    for seed in range(20):
+        moved_between_tiles(twin, np.random.default_rng(seed))
+    assert len(full) > 200
+    assert len({*full}) == 2
 
 
 def test_tiles_first_makes_shorter_periods_where_memories_are_full() -> None:

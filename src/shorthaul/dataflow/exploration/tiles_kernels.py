@@ -43,6 +43,18 @@ class Tiling:
     best_place: cython.longlong[::1]
     left: cython.longlong[::1]
     load: cython.double[::1]  # of tiles' cores, of crossbars, of the network
+    tried: cython.double[::1]  # the same after a move
+    tried_place: cython.longlong[::1]
+    touches: cython.const_longlong[::1]  # where the buffers of every actor begin in ``touched``
+    touched: cython.const_longlong[::1]
+    turn_of: cython.longlong[::1]  # the last move that touched a buffer
+    turn: cython.longlong
+    first: cython.const_longlong[:, ::1]  # where ``order`` first has a buffer with so many accesses or less
+    queue: cython.longlong[::1]  # the buffer whose turn it is there; -1 for none, and in the end
+    after: cython.longlong[::1]  # the next turn of any buffer; behind the end, the first one
+    turn_in_queue: cython.longlong[::1]
+    one: cython.longlong[::1]  # the tile a buffer goes to, and another that is as good
+    other: cython.longlong[::1]
     steps: cython.longlong
 
     def __init__(
@@ -67,51 +79,166 @@ class Tiling:
         self.best_place = np.zeros(size.shape[0], np.int64)
         self.left = np.zeros(room.shape[0], np.int64)
         self.load = np.zeros(2 * room.shape[0] + 1, np.float64)
+        self.tried = np.zeros(2 * room.shape[0] + 1, np.float64)
+        self.tried_place = np.full(size.shape[0], -1, np.int64)
+        counts = np.diff(starts)
+        pairs = np.unique(np.asarray(members) * len(counts) + np.repeat(np.arange(len(counts)), counts))
+        self.touches = np.searchsorted(pairs, np.arange(work.shape[0] + 1) * len(counts))
+        self.touched = pairs % max(1, len(counts))
+        self.turn_of = np.zeros(size.shape[0], np.int64)
+        self.turn = 0
+        first = np.full((len(counts), counts.max(initial=0) + 1), order.shape[0])
+        first[tuple(np.asarray(order).T)] = np.arange(order.shape[0])
+        np.minimum.accumulate(first, axis=1, out=first)
+        self.first = first
+        self.queue = np.full(order.shape[0] + 1, -1, np.int64)
+        self.after = np.full(order.shape[0] + 1, order.shape[0], np.int64)
+        self.turn_in_queue = np.full(size.shape[0], -1, np.int64)
+        self.one = np.zeros(size.shape[0], np.int64)
+        self.other = np.zeros(size.shape[0], np.int64)
         self.steps = 0
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _accesses(at: Tiling, b: cython.Py_ssize_t, tile: cython.longlong) -> cython.longlong:
-    """Return how many accesses to a buffer are from a tile."""
+def _before(at: Tiling, turn: cython.longlong) -> cython.longlong:
+    """Return the last turn of a buffer before that one; the end where there is none."""
+    turn -= 1
+    while turn >= 0 and at.queue[turn] < 0:
+        turn -= 1
+    return turn if turn >= 0 else at.queue.shape[0] - 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _prefer(at: Tiling, b: cython.Py_ssize_t) -> cython.void:
+    """Find the tile of a buffer: its writer's or first reader's, whichever has more accesses; and its turn."""
     k: cython.Py_ssize_t
-    found: cython.longlong = 0
+    start: cython.Py_ssize_t = at.starts[b]
+    end: cython.Py_ssize_t = at.starts[b + 1]
+    of_one: cython.longlong = 0
+    of_other: cython.longlong = 0
+    one: cython.longlong = at.tile[at.members[start]]
+    other: cython.longlong = at.tile[at.members[min(start + 1, end - 1)]]
+    for k in range(start, end):
+        of_one += at.tile[at.members[k]] == one
+        of_other += at.tile[at.members[k]] == other
+    if of_other > of_one:
+        one = other
+        of_one = of_other
+    elif of_other < of_one:
+        other = one
+    at.one[b] = one
+    at.other[b] = other
+    at.steps += end - start
+    if at.turn_in_queue[b] != at.first[b, of_one]:
+        if at.turn_in_queue[b] >= 0:
+            at.after[_before(at, at.turn_in_queue[b])] = at.after[at.turn_in_queue[b]]
+            at.queue[at.turn_in_queue[b]] = -1
+        turn = at.first[b, of_one]
+        before = _before(at, turn)
+        at.after[turn] = at.after[before]
+        at.after[before] = turn
+        at.queue[turn] = b
+        at.turn_in_queue[b] = turn
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _carry(at: Tiling, b: cython.Py_ssize_t, home: cython.longlong, times: cython.double) -> cython.void:
+    """Add the accesses to a buffer in a tile, -1 for the global memory, to loads so many times."""
+    k: cython.Py_ssize_t
+    tiles: cython.Py_ssize_t = at.room.shape[0]
+    near: cython.double = times * at.near[b]
+    far: cython.double = times * at.far[b]
     for k in range(at.starts[b], at.starts[b + 1]):
-        found += at.tile[at.members[k]] == tile
-    return found
+        tile = at.tile[at.members[k]]
+        if tile == home:
+            at.tried[tiles + tile] += near
+        else:
+            at.tried[2 * tiles] += far
+            at.tried[tiles + tile] += far
+            if home >= 0:
+                at.tried[tiles + home] += far
+    at.steps += at.starts[b + 1] - at.starts[b]
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _fill(at: Tiling) -> cython.void:
-    """Put buffers into the tile of their writer or first reader, whichever has more accesses, while there is room."""
+    """Put buffers into their tiles while there is room; of two as good, into the one with more.
+
+    Where a buffer finds no room at its first turn, it finds none later: so it has only that turn.
+    """
     i: cython.Py_ssize_t
     b: cython.Py_ssize_t
-    tiles: cython.Py_ssize_t = at.room.shape[0]
-    for i in range(tiles):
+    home: cython.longlong
+    for i in range(at.room.shape[0]):
         at.left[i] = at.room[i]
-    for b in range(at.size.shape[0]):
-        at.place[b] = -1
-    for i in range(at.order.shape[0]):
-        b = at.order[i, 0]
-        if at.place[b] >= 0:
-            continue
-        one = at.tile[at.members[at.starts[b]]]
-        other = at.tile[at.members[at.starts[b] + 1]] if at.starts[b + 1] > at.starts[b] + 1 else one
-        at.steps += at.starts[b + 1] - at.starts[b]
-        if one != other:
-            of_one = _accesses(at, b, one)
-            of_other = _accesses(at, b, other)
-            if of_other > of_one or (of_other == of_one and at.left[other] > at.left[one]):
-                one = other
-                of_one = of_other
+    turn = at.after[at.queue.shape[0] - 1]
+    while at.queue[turn] >= 0:
+        b = at.queue[turn]
+        turn = at.after[turn]
+        home = at.one[b]
+        if at.left[at.other[b]] > at.left[home]:
+            home = at.other[b]
+        if at.left[home] >= at.size[b]:
+            at.left[home] -= at.size[b]
         else:
-            of_one = _accesses(at, b, one)
-        if of_one >= at.order[i, 1] and at.left[one] >= at.size[b]:
-            at.place[b] = one
-            at.left[one] -= at.size[b]
+            home = -1
+        at.tried_place[b] = home
+        if at.turn_of[b] == at.turn:
+            _carry(at, b, home, 1.0)
+        elif home != at.place[b]:
+            _carry(at, b, at.place[b], -1.0)
+            _carry(at, b, home, 1.0)
+    at.steps += at.size.shape[0]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _begin(at: Tiling, weight: cython.double) -> cython.double:
+    """Work out loads from nothing; return the energy."""
+    i: cython.Py_ssize_t
+    for i in range(at.tried.shape[0]):
+        at.tried[i] = 0.0
+    for i in range(at.movable.shape[0]):
+        actor = at.movable[i]
+        at.tried[at.tile[actor]] += at.work[actor, at.tile[actor]]
+    for i in range(at.size.shape[0]):
+        at.turn_of[i] = at.turn
+        _prefer(at, i)
+    return _energy(at, weight)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _lift(at: Tiling, actor: cython.longlong) -> cython.void:
+    """Take an actor and the buffers that it touches from the loads, if they are still there."""
+    k: cython.Py_ssize_t
+    b: cython.Py_ssize_t
+    at.tried[at.tile[actor]] -= at.work[actor, at.tile[actor]]
+    for k in range(at.touches[actor], at.touches[actor + 1]):
+        b = at.touched[k]
+        if at.turn_of[b] != at.turn:
+            at.turn_of[b] = at.turn
+            _carry(at, b, at.place[b], -1.0)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _settle(at: Tiling, actor: cython.longlong, tile: cython.longlong) -> cython.void:
+    """Put an actor into a tile."""
+    at.tile[actor] = tile
+    for k in range(at.touches[actor], at.touches[actor + 1]):
+        _prefer(at, at.touched[k])
 
 
 @cython.cfunc
@@ -119,32 +246,26 @@ def _fill(at: Tiling) -> cython.void:
 @cython.exceptval(check=False)
 def _energy(at: Tiling, weight: cython.double) -> cython.double:
     """Return the busiest resource's load once memories are filled, and a little for the others."""
-    tiles: cython.Py_ssize_t = at.room.shape[0]
     i: cython.Py_ssize_t
-    k: cython.Py_ssize_t
     most: cython.double = 0.0
     squares: cython.double = 0.0
     _fill(at)
+    for i in range(at.tried.shape[0]):
+        most = max(most, at.tried[i])
+        squares += at.tried[i] * at.tried[i]
+    return most + weight * squares / max(most, 1.0) / at.tried.shape[0]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _keep(at: Tiling) -> cython.void:
+    """Keep what was tried."""
+    i: cython.Py_ssize_t
     for i in range(at.load.shape[0]):
-        at.load[i] = 0.0
-    for i in range(at.movable.shape[0]):
-        actor = at.movable[i]
-        at.load[at.tile[actor]] += at.work[actor, at.tile[actor]]
-    for b in range(at.size.shape[0]):
-        home = at.place[b]
-        for k in range(at.starts[b], at.starts[b + 1]):
-            tile = at.tile[at.members[k]]
-            if tile == home:
-                at.load[tiles + tile] += at.near[b]
-            else:
-                at.load[2 * tiles] += at.far[b]
-                at.load[tiles + tile] += at.far[b]
-                if home >= 0:
-                    at.load[tiles + home] += at.far[b]
-    for i in range(at.load.shape[0]):
-        most = max(most, at.load[i])
-        squares += at.load[i] * at.load[i]
-    return most + weight * squares / max(most, 1.0) / at.load.shape[0]
+        at.load[i] = at.tried[i]
+    for i in range(at.place.shape[0]):
+        at.place[i] = at.tried_place[i]
 
 
 @cython.cfunc
@@ -166,8 +287,9 @@ def anneal_tiles(
     heat: cython.double = hot
     fall: cython.double = exp(_log_ratio(hot, cold) / max(1, moves))
     with cython.nogil:
-        energy = _energy(at, weight)
+        energy = _begin(at, weight)
         least = energy
+        _keep(at)
         _note(at)
         for _move in range(moves):
             heat *= fall
@@ -189,19 +311,27 @@ def anneal_tiles(
                 there = at.tile[at.members[first + random.below(length)]]
             if here == there or not _runs(at, actor, there) or (second != actor and not _runs(at, second, here)):
                 continue
-            at.tile[actor] = there
+            at.turn += 1
+            for i in range(at.load.shape[0]):
+                at.tried[i] = at.load[i]
+            _lift(at, actor)
             if second != actor:
-                at.tile[second] = here
+                _lift(at, second)
+                at.tried[here] += at.work[second, here]
+                _settle(at, second, here)
+            at.tried[there] += at.work[actor, there]
+            _settle(at, actor, there)
             after = _energy(at, weight)
             if after <= energy or random.real() < exp((energy - after) / (heat * energy + 1e-9)):
                 energy = after
+                _keep(at)
                 if after < least:
                     least = after
                     _note(at)
             else:
-                at.tile[actor] = here
+                _settle(at, actor, here)
                 if second != actor:
-                    at.tile[second] = there
+                    _settle(at, second, there)
         for i in range(at.tile.shape[0]):
             at.tile[i] = at.best[i]
         for i in range(at.place.shape[0]):

@@ -55,7 +55,8 @@ def tiled(
             ticks = instance.tau[:, instance.core_type[cores]]
             runs = ticks >= 0
             mean = np.where(runs, ticks, 0).sum(axis=1) / np.maximum(1, runs.sum(axis=1))
-            work[:, tile] = np.where(runs.any(axis=1), mean / len(cores), -1.0)
+            # in 1024ths of a tick, so that sums are exact in any order
+            work[:, tile] = np.where(runs.any(axis=1), np.rint(mean / len(cores) * 1024) / 1024, -1.0)
     home, place = np.zeros(len(binding), np.int64), np.zeros(len(roots), np.int64)
     if (work[live] < 0).all(axis=1).any():
         return None  # an actor runs on none of the cores
