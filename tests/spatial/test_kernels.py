@@ -13,7 +13,7 @@ from tests.twins import Case, assert_agree
 from shorthaul.spatial.bounds.energy import parents_before
 from shorthaul.spatial.check.machine_replay import neighbours
 from shorthaul.spatial.layout.cost_kernels import edge_energy
-from shorthaul.spatial.layout.fabric import crowd_of, lengths, send, usable
+from shorthaul.spatial.layout.fabric import crowd_of, lengths, send, usable, ways_around
 from shorthaul.spatial.layout.order_kernels import shapes
 from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.model import Load, tree_from_parents
@@ -311,6 +311,8 @@ def routed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     net = kernels.Net(fabric.links, reach.sides, reach.at, reach.ring)
     loads = np.zeros((6, fabric.cells), np.int64)
     messages, wanted = kernels.Messages((source, target), weight, loads), np.zeros(fabric.cells, np.uint8)
+    ways = np.zeros((fabric.cells, fabric.cells), np.uint16)
+    kernels.measure(net, ways)
     for with_links in (False, True):
         if with_links:
             messages.follow()
@@ -319,7 +321,9 @@ def routed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     when, colour = np.full((2, len(order)), -1, np.int32)
     kernels.schedule(messages, order, fabric.cells, when, np.zeros(8 * fabric.cells, np.int32))
     kernels.paint(messages, order, fabric.cells, colour, np.zeros(fabric.cells, np.uint64))
-    return messages.hops, messages.steps, loads, messages.trail, when, colour
+    told, hops = ways[source, target], np.asarray(messages.hops)
+    assert np.array_equal(np.where(hops < 0, 2**16 - 1, hops), told)
+    return messages.hops, messages.steps, loads, messages.trail, when, colour, ways
 
 
 def routed_again(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -338,14 +342,17 @@ def crowded(kernels: ModuleType, rng: np.random.Generator) -> Any:
     fabric, n = some_machine(rng), len(parent)
     size = rng.integers(1, 5, n).astype(np.int32)
     tree = tree_from_parents(parent)
-    place = rng.choice(np.flatnonzero(fabric.living), n).astype(np.int32)
-    crowd = crowd_of(
-        tree, Load(size, size), fabric, place, 3, rng.permutation(np.arange(n, dtype=np.int32)), kernels.Crowd
-    )
+    place, load = rng.choice(np.flatnonzero(usable(fabric)), n).astype(np.int32), Load(size, size)
+    position, ways = rng.permutation(np.arange(n, dtype=np.int32)), ways_around(fabric)
+    ways = ways if rng.random() < 0.7 else ways[:0]
+    crowd = crowd_of(tree, load, fabric, place, 3, position, kernels.Crowd, ways)
     accepted = np.full(5, 2**62, np.uint64)
     kernels.centre_crowd(crowd, rng.permutation(np.arange(n, dtype=np.int32)))
     centred = crowd.grown, np.array(crowd.place)
     reads = kernels.anneal_crowd(crowd, random.Random(5), accepted, (0, n), 500.0)
+    if len(ways):  # hops added are those that a recount finds
+        now = [send(fabric, tree.parent, at, size).energy(size) for at in (place, np.array(crowd.place)[position])]
+        assert crowd.grown == now[1] - now[0]
     return centred, reads, crowd.grown, crowd.place
 
 

@@ -66,6 +66,9 @@ CROWD_FACTOR, CROWD_COLDEST = 0.05, 0.11
 #: There, the most effort by default: a preferential attachment tree of 2.6 million vertices takes 1.007 hops per vertex
 #: with 16 and 1.000 with 32 (before whole processors changed places).
 CROWD_EFFORT = 32.0
+#: There, effort per pair of processors for the ways between all of them (0.09 to 0.13e-6 CPU s measured), the largest
+#: share of all effort that this may take, and the most: a table of 8 MB.
+MEASURED_EFFORT, MEASURED_SHARE, MOST_MEASURED = 120e-9, 0.5, 0.5
 
 # The deadline. Wall time of planning a Yule tree of 10^7 vertices.
 

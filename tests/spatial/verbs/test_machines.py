@@ -277,6 +277,24 @@ def test_the_best_of_several_vertices_per_processor_counted_by_hand(tmp_path) ->
     assert star.cost["energy_hops"] >= star.bound.value == 1 * 8 + 2 * 14
 
 
+def test_small_layouts_around_dead_links_are_the_best(tmp_path) -> None:
+    """Rings, meshes and layers with dead links, on which all layouts are tried."""
+    rng = np.random.default_rng(3)
+    for _ in samples(32):
+        width, height, layers = ((3, 2, 1), (5, 1, 1), (3, 1, 2))[rng.integers(3)]
+        dead = [[[x, 0, 0], [x + 1, 0, 0]] for x in range(width - 1)][rng.integers(2) :][:1]
+        dead += [[[x, 0, 0], [x, 0, 1]] for x in range(1, width)] if layers > 1 else []
+        network = {"topology": str(rng.choice(["mesh", "torus"])), "dead_links": dead}
+        grid = {"width": width, "height": height, "layers": layers}
+        file = written(tmp_path / "some.yaml", json.dumps(SMALL | {"grid": grid, "network": network}))
+        fabric, tree = load_machine(file), generators.random_recursive(5, int(rng.integers(99)))
+        most, one = int(rng.integers(1, 3)), np.ones(tree.n, np.int32)
+        least = least_energy(tree, Load(one, one), fabric, most)
+        if least is not None:
+            found = engine.plan(tree, machine=file, vertex_bytes=1, per_processor=most, effort=0.05)
+            assert found.cost["energy_hops"] == least
+
+
 def delivered(routes: dict[str, np.ndarray], place: np.ndarray) -> int:
     """Play exported routes: each vertex' number goes to its children, round by round; return the number of colours."""
     width, height, _ = routes["machine"].tolist()

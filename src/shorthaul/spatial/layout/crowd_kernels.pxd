@@ -18,6 +18,7 @@ cdef class Crowd:
     cdef int[::1] count
     cdef long long[::1] used
     cdef readonly long long grown  # hops that all moves together have added
+    cdef const unsigned short[:, ::1] ways
     cdef bint is_flat
     cdef long long reads
     cdef long long hopeless

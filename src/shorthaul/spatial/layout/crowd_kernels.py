@@ -31,7 +31,8 @@ class Crowd:
 
     Vertex v, of ``size[v]`` bytes, is next to near[starts[v]:starts[v + 1]] in the tree, over edges of these
     ``weight``. Those on a processor are a ring by ``after`` and ``before``, in which ``head`` is one of them. ``sides``
-    are layers, height and width of the grid, ``at``, ``first`` and ``ring`` its lengths as in the routing.
+    are layers, height and width of the grid, ``at``, ``first`` and ``ring`` its lengths as in the routing. ``ways`` of
+    shape (cells, cells) are the hops between processors around what is dead, empty where nothing is taken as dead.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Crowd:
         lengths: tuple[Any, Any, Any],
         limits: tuple[int, int],
         place: cython.int[::1],
+        ways: cython.const_ushort[:, ::1],
     ) -> None:
         n = place.shape[0]
         self.starts, self.near, self.weight, self.size = tree
@@ -56,6 +58,7 @@ class Crowd:
         self.count = np.zeros(living.shape[0], np.int32)
         self.used = np.zeros(living.shape[0], np.int64)
         self.grown = 0
+        self.ways = ways
         self.is_flat = self.sides[0] == 1 and max(self.ring) == 0
         self.reads = 0
         self.partner = -1
@@ -108,8 +111,12 @@ def leave(crowd: Crowd, v: cython.Py_ssize_t) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _hops(crowd: Crowd, z: cython.int, y: cython.int, x: cython.int, u: cython.Py_ssize_t) -> cython.longlong:
-    """Return the hops from a place to where u is, if nothing is dead."""
+def _hops(
+    crowd: Crowd, cell: cython.longlong, z: cython.int, y: cython.int, x: cython.int, u: cython.Py_ssize_t
+) -> cython.longlong:
+    """Return the hops from a processor, at these coordinates, to where u is; around what is dead if ways are known."""
+    if crowd.ways.shape[0] > 0:
+        return crowd.ways[cell, crowd.place[u]]
     down: cython.longlong = abs(y - crowd.where[u, 1])
     across: cython.longlong = abs(x - crowd.where[u, 2])
     if crowd.is_flat:
@@ -128,12 +135,19 @@ def _hops(crowd: Crowd, z: cython.int, y: cython.int, x: cython.int, u: cython.P
 @cython.nogil
 @cython.exceptval(check=False)
 def _change(
-    crowd: Crowd, v: cython.Py_ssize_t, z: cython.int, y: cython.int, x: cython.int, other: cython.Py_ssize_t
+    crowd: Crowd,
+    v: cython.Py_ssize_t,
+    cell: cython.longlong,
+    z: cython.int,
+    y: cython.int,
+    x: cython.int,
+    other: cython.Py_ssize_t,
 ) -> cython.longlong:
-    """Return by how much the edges of v grow when it moves to a place; its edge to ``other`` keeps its length."""
+    """Return by how much the edges of v grow when it moves to ``cell``; its edge to ``other`` keeps its length."""
     total: cython.longlong = 0
     u: cython.Py_ssize_t
     k: cython.Py_ssize_t
+    here: cython.longlong = crowd.place[v]
     from_z: cython.int = crowd.where[v, 0]
     from_y: cython.int = crowd.where[v, 1]
     from_x: cython.int = crowd.where[v, 2]
@@ -142,7 +156,7 @@ def _change(
         if u == other:
             crowd.between = crowd.weight[k]
         else:
-            total += crowd.weight[k] * (_hops(crowd, z, y, x, u) - _hops(crowd, from_z, from_y, from_x, u))
+            total += crowd.weight[k] * (_hops(crowd, cell, z, y, x, u) - _hops(crowd, here, from_z, from_y, from_x, u))
     return total
 
 
@@ -206,7 +220,7 @@ def _price(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, u: cython.
     y: cython.int = crowd.at[crowd.first[1] + row - layer * crowd.sides[1]]
     crowd.partner = -1
     crowd.reads += LOOK * (crowd.starts[v + 1] - crowd.starts[v])
-    own = _change(crowd, v, crowd.at[layer], y, x, -1)
+    own = _change(crowd, v, cell, crowd.at[layer], y, x, -1)
     if crowd.count[cell] < crowd.most and crowd.used[cell] + crowd.size[v] <= crowd.room:
         return own
     if own >= crowd.hopeless:
@@ -222,9 +236,9 @@ def _price(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, u: cython.
             continue
         crowd.reads += LOOK * (crowd.starts[other + 1] - crowd.starts[other])
         crowd.between = 0
-        change = _change(crowd, other, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], v)
+        change = _change(crowd, other, here, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], v)
         # The edge between the two, if there is one, keeps its length.
-        change += crowd.between * _hops(crowd, crowd.at[layer], y, x, v)
+        change += crowd.between * _hops(crowd, cell, crowd.at[layer], y, x, v)
         if change < least:
             crowd.partner = other
             least = change
@@ -279,7 +293,7 @@ def _exchange(
     bits: cython.ulonglong = random.word()
     here: cython.longlong = crowd.place[v]
     cell: cython.longlong
-    if _hops(crowd, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u) < 3:
+    if _hops(crowd, here, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u) < 3:
         cell = beside(crowd, crowd.place[u], bits)
     elif bits & 48 == 0:
         cell = _step(crowd, v, u, bits)
@@ -324,7 +338,8 @@ def _carry(crowd: Crowd, source: cython.longlong, cell: cython.longlong) -> cyth
             u = crowd.near[k]
             if crowd.place[u] != source and crowd.place[u] != cell:
                 total += crowd.weight[k] * (
-                    _hops(crowd, z, y, x, u) - _hops(crowd, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u)
+                    _hops(crowd, cell, z, y, x, u)
+                    - _hops(crowd, source, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u)
                 )
         v = crowd.after[v]
     return total
@@ -430,7 +445,7 @@ def anneal_crowd(
                 crowd.reads += MOVE - SKIP
                 _exchange(crowd, random, accepted, v, u)
                 continue
-            far = _hops(crowd, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u) >= 3
+            far = _hops(crowd, crowd.place[v], crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u) >= 3
             if far and bits & 0x180:
                 cell = _step(crowd, v, u, bits)
             elif bits & 16:

@@ -19,12 +19,14 @@ from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.annealing import accepted_words, further, most_neighbours, temperatures
 from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, centre_crowd
-from shorthaul.spatial.layout.fabric_kernels import Messages, Net, paint, route, route_along, schedule
+from shorthaul.spatial.layout.fabric_kernels import Messages, Net, measure, paint, route, route_along, schedule
 from shorthaul.spatial.layout.order_kernels import fill
 from shorthaul.spatial.model import Fabric, Load, Tree
 
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
+Ways = npt.NDArray[np.uint16]
+NO_WAYS: Ways = np.empty((0, 0), np.uint16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +276,9 @@ def place_on_fabric(load: Load, fabric: Fabric, positions: dict[str, Index], mos
 def refine_on_fabric(
     tree: Tree, load: Load, fabric: Fabric, place: Index, most: int, effort: float | None, search: Search
 ) -> Index:
-    """Return places that annealing with so much effort finds (None: as long as it pays), as if nothing were dead.
+    """Return places that annealing with so much effort finds (None: as long as it pays).
 
+    Where a table of all ways takes a small part of it, hops are counted around what is dead, else as if nothing were.
     Vertices of many neighbours move to the middle of them. The temperature falls geometrically, stage by stage; each
     goes over the vertices in windows of light-first order.
     """
@@ -284,7 +287,13 @@ def refine_on_fabric(
     if n < 2 or effort <= 0 or search.expired():
         return place
     position = orders.positions(tree, "light-first")
-    crowd = crowd_of(tree, load, fabric, place, most, position)
+    spent = fabric.cells**2 * tuning.MEASURED_EFFORT
+    share = tuning.MEASURED_SHARE * min(effort, search.remaining_s())
+    ways = ways_around(fabric) if spent <= min(tuning.MOST_MEASURED, share) else NO_WAYS
+    if len(ways):
+        search.spend(spent)
+        effort -= spent
+    crowd = crowd_of(tree, load, fabric, place, most, position, ways=ways)
     best, best_place = 0, place
     reads = min(effort, search.remaining_s()) * tuning.READS_PER_EFFORT / n
     steps = temperatures(reads, tuning.CROWD_FACTOR, tuning.CROWD_COLDEST)
@@ -311,8 +320,34 @@ def refine_on_fabric(
     return best_place
 
 
+def ways_around(fabric: Fabric) -> Ways:
+    """Return the hops between all processors, shape (cells, cells).
+
+    It is empty if the lengths of the axes tell them, as where no link is dead, or if one is too large.
+    """
+    shape = (fabric.layers, fabric.height, fabric.width)
+    for axis, others in enumerate(((1, 2), (0, 2), (0, 1))):
+        links = fabric.links[2 * axis].reshape(shape)
+        usual = links.max(others, keepdims=True)
+        if (links != usual).any() or (usual.ravel()[:-1] == 0).any():
+            break
+    else:
+        return NO_WAYS
+    ways = np.empty((fabric.cells, fabric.cells), np.uint16)
+    measure(net_of(fabric), ways)
+    among = usable(fabric)
+    return ways if ways[among][:, among].max() < 2**16 - 1 else NO_WAYS
+
+
 def crowd_of(
-    tree: Tree, load: Load, fabric: Fabric, place: Index, most: int, position: Index, kind: type[Crowd] = Crowd
+    tree: Tree,
+    load: Load,
+    fabric: Fabric,
+    place: Index,
+    most: int,
+    position: Index,
+    kind: type[Crowd] = Crowd,
+    ways: Ways = NO_WAYS,
 ) -> Crowd:
     """Return the vertices on their processors, numbered by ``position``; ``kind`` is the class or its plain twin."""
     n = tree.n
@@ -331,6 +366,7 @@ def crowd_of(
         (found.sides, found.at, found.ring),
         (fabric.memory_bytes, most),
         place[vertex],
+        ways,
     )
 
 

@@ -317,6 +317,19 @@ def _is_near(net: Net, messages: Messages, i: cython.Py_ssize_t) -> cython.bint:
     return False
 
 
+def measure(net: Net, ways: cython.ushort[:, ::1]) -> None:
+    """Write the hops of the shortest ways between all processors, 2^16 - 1 where there is none or more."""
+    source: cython.Py_ssize_t
+    cell: cython.Py_ssize_t
+    wanted: cython.uchar[::1] = np.zeros(ways.shape[0], np.uint8)
+    with cython.nogil:
+        for source in range(ways.shape[0]):
+            search(net, source, wanted, 1, -1)  # for one that is not there, so for all
+            for cell in range(ways.shape[0]):
+                ways[source, cell] = min(net.away[cell], 0xFFFF)
+        _clear(net)
+
+
 def route_along(net: Net, messages: Messages) -> None:
     """Send all messages whose way is free axis by axis; the others have no hops (-1)."""
     i: cython.Py_ssize_t
