@@ -26,6 +26,7 @@ from shorthaul.dataflow import tuning
 from shorthaul.dataflow.caps_hms.heuristic import make_decoder
 from shorthaul.dataflow.exploration.decoders import Exact, decoder_for
 from shorthaul.dataflow.exploration.nsga2 import explore, hypervolume
+from shorthaul.dataflow.exploration.tiling import tiled
 from shorthaul.dataflow.mapping.arrays import build, decisions_of, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
@@ -232,6 +233,9 @@ def rates() -> None:
             used = cpu()
             branch(tree, at, on, nodes, 10**12, 10**7, np.zeros(len(graph.names), np.int64))
             row["BRANCHING_STEPS"] = at.steps / (cpu() - used)
+        used, between = cpu(), Search()
+        tiled(instance, genotypes, Random(1), 50_000, between, range(24))
+        row["TILING_STEPS"] = between.spent() * tuning.TILING_STEPS / (cpu() - used)
         population = PlanOptions(generations=50, population=400, polish_effort=0)
         used, exploring = cpu(), Search(workers=1)
         explore(instance, decoder, population, exploring, lower=(0, 0, 0))

@@ -16,7 +16,7 @@ BRANCHING_STEPS = 3e8
 CLOSING_STEPS = 2.5e8
 #: Accesses that annealing on loads adds or takes away.
 LOAD_STEPS = 4e7
-#: Accesses to buffers that are looked at where actors move between tiles alone.
+#: Buffers, and accesses to those that change, looked at where actors move between tiles alone (random actors, too).
 TILING_STEPS = 1e8
 #: Tasks of networks that are built, and schedules laid out, for an exact solve.
 SOLVED_TASKS = 5e3
@@ -150,8 +150,9 @@ STEP_SHARES = (0.65, 0.35)
 EXCHANGED = 0.5
 #: Where buffers exchange places, annealing starts from actors moved between tiles alone: its temperatures then; the
 #: share of the memories of cores that is counted on; moves over those of annealing (loads of 50 to 100 actors, effort
-#: of 0.15 a core cost: 0.1 67,100, 0.3 64,800, 1 64,200), first and last temperatures, and the weight of the mean
-#: square of the loads (80 random actors: loads of 46,500 in 0.03 CPU s, 48,600 to 52,100 in 0.4 without).
+#: of 0.15 a core cost: 0.1 67,100, 0.3 64,800, 1 64,200; 2 and 4 no better), first and last temperatures, and the
+#: weight of the mean square of the loads (80 random actors: loads of 46,500 in 0.03 CPU s, 48,600 to 52,100 in 0.4
+#: without).
 TILED_COOLING = (0.01, 0.0003)
 FILLED, TILING_MOVES, TILING = 0.8, 1.0, (0.1, 0.001, 0.1)
 #: Moves of the first local search in large networks, four times as many in every other, and by what share the schedule
