@@ -87,7 +87,7 @@ class SweepOptions(MachineOptions):
 
     function: str | None = option(None, _FUNCTION)
     profile: str = option("best", _PROFILE, choices=PROFILES)
-    size: str | None = option(None, _SIZE, form=SIZES)
+    size: str | None = option(None, "Values of the parameters, as in N=1000,M=800; S is what is varied.", form=SIZES)
     least: int = option(16, "The smallest S, in words.", least=1, most=2**50)
     most: int = option(2**20, "The largest S, in words.", least=1, most=2**50)
     points: int = option(17, "How many values of S, evenly spaced on a logarithmic scale.", least=1, most=1000)

@@ -85,7 +85,7 @@ def check(
 ) -> None:
     """Replay anybody's plan, or test a kernel by brute force.
 
-    Without a plan its dependences and bounds are tested so.
+    Without a plan, brute force tests the dependences of the kernel and its bound.
     """
     from shorthaul.cli.output import refuse_output
 

@@ -41,8 +41,8 @@ Input = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="A CDAG (JSON, HyperDAG, DOT, MatrixMarket, GraphML, GML, edge list), a C file with --size, or a case "
-        "such as dwt:n=256,d=8.",
+        help="A CDAG (JSON, HyperDAG, DOT, MatrixMarket, GraphML, GML, edge list), a C file with --size, an ONNX "
+        "model, or a case such as dwt:n=256,d=8.",
     ),
 ]
 
@@ -161,7 +161,7 @@ def bound(
 ) -> None:
     """Bound the traffic of every schedule from below, with a proof.
 
-    Graphs of up to 400 nodes are searched in one process: all passes of that search go on from what earlier ones found.
+    Graphs of up to 400 nodes are searched in one process, as every pass goes on from what earlier ones found.
     """
     from shorthaul.cli.output import finish
     from shorthaul.pebble.tuning import MOST_FOR_EXACT
@@ -188,7 +188,7 @@ def check(
 ) -> None:
     """Replay anybody's plan, or verify a bound, or both.
 
-    Every violation is told, the cost and the peak.
+    It tells every violation, the cost, and the peak.
     """
     from shorthaul.cli.output import refuse_output
 

@@ -121,7 +121,7 @@ def check(
 ) -> None:
     """Replay anybody's layout, or verify a bound, or both.
 
-    It says who may be where, if the tree is right, and recounts the energy.
+    It tests every place and the tree, and recounts the energy.
     """
     if layout is None and output.output is not None:
         from shorthaul.core.errors import InputError
@@ -157,7 +157,7 @@ def treefix(
 ) -> None:
     """Sum over every subtree, or from the root to every vertex.
 
-    The sums are those of the spatial computer.
+    The spatial computer computes them, by messages between processors.
     """
     search = flags.search()
     suffix = _suffix(output)

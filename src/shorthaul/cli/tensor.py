@@ -48,7 +48,7 @@ def _load(text: str, options: RuleOptions) -> Source[Problem | Network]:
 def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, output: Output) -> None:
     """Schedule an operator graph in subgraphs and tiles.
 
-    The plan also has traversal orders, and what stays in fast memory between.
+    The plan also has traversal orders, and what stays in fast memory between subgraphs.
     """
     from shorthaul.tensor.verbs import planning
 
@@ -79,7 +79,7 @@ def check(
 ) -> None:
     """Replay anybody's plan, or verify a bound, or both.
 
-    Every violation is told, every subgraph's latency and the cost.
+    It tells every violation, the latency of every subgraph, and the cost.
     """
     from shorthaul.cli.output import refuse_output
 

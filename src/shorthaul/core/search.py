@@ -427,7 +427,7 @@ class SearchOptions(Options):
     """How long to search, from which seed."""
 
     effort: float | None = option(
-        None, "How much work to search, the same on every machine: 1 is about a second of one core.", above=0, most=1e9
+        None, "Most work of a search, the same on every machine: 1 is about a second of one core.", above=0, most=1e9
     )
     time_limit: float | None = option(
         None, "End the whole command within this many seconds, with the best answer so far.", above=0, most=1e9
@@ -435,7 +435,7 @@ class SearchOptions(Options):
     seed: int = option(0, "The seed of every random choice.", least=0)
     memory_limit: str | None = option(
         None,
-        "Most memory of all processes, as in 800M or 4G; then the search ends (a command: most of what is free).",
+        "Most memory of all processes, as in 800M or 4G; beyond it the search ends (commands: most of what is free).",
     )
 
     def make(self, progress: Progress | None = None, started: float | None = None) -> Search:

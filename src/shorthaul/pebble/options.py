@@ -156,7 +156,7 @@ class MemoryOptions(Options):
     in_place: bool = option(False, "A result may take the room of an operand that is dropped, if it is no larger.")
     capacities: str | None = option(
         None,
-        "Capacities in bits for the SRAM table, separated by commas (default: the powers of two at hand).",
+        "Capacities in bits for the SRAM table, separated by commas (default: the least, two powers of two above).",
         form=INTEGERS, free=True,
     )  # fmt: skip
 
@@ -167,7 +167,7 @@ class SweepOptions(PricedOptions):
 
     budgets: str | None = option(
         None,
-        "Budgets separated by commas, or first:last:step (default: up to --points, least to enough).",
+        "Budgets separated by commas, or first:last:step (default: --points many, from the least to enough).",
         form=INTEGERS,
     )
     points: int = option(12, "How many budgets to choose where --budgets does not say.", least=1, most=1000)

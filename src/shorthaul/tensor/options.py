@@ -12,7 +12,7 @@ from shorthaul.core.options import FILE_OR_NAME, SIZES, Options, option
 OBJECTIVES = ("balanced", "time", "energy")
 RULE_NAMES = ("spec", "contest", "contest-loose")
 _MACHINE = "ONNX: plan the network in seconds and bytes on this machine: a file, or a name of 'shorthaul machines'."
-_OBJECTIVE = "ONNX with --machine: what a plan is to take least of; balanced is little of both, time first."
+_OBJECTIVE = "ONNX with --machine: what a plan is to take least of; balanced: little of time and energy, time first."
 _RULES_HELP = "The paper as written, the contest's final rules, or those before its rule on fused prologues."
 
 
