@@ -47,14 +47,22 @@ def parse_sizes(text: str | None, program: Program) -> dict[str, int]:
     return result
 
 
-def require_sizes(text: str | None, program: Program, *, fast_memory: bool) -> dict[str, int]:
-    """Return sizes for every parameter (from the C file where not given) and, if asked for, S.
+def require_sizes(text: str | None, program: Program, *, fast_memory: bool | None, instead: str = "") -> dict[str, int]:
+    """Return sizes for every parameter (from the C file where not given), and S, which with None need not be given.
 
-    Raises :class:`InputError` that names what is missing.
+    Raises :class:`InputError` that names what is missing, and for S if it is not asked for: ``instead`` says of what
+    that takes the place.
     """
     given = parse_sizes(text, program)
+    if FAST_MEMORY in given and fast_memory is False:
+        raise InputError(
+            "does not apply",
+            place="--size",
+            value=f"{FAST_MEMORY}={given[FAST_MEMORY]}",
+            cure=f"leave {FAST_MEMORY} out of --size{instead}",
+        )
     result: dict[str, int] = {**program.fixed(given)}
-    if FAST_MEMORY in given and FAST_MEMORY not in result:
+    if FAST_MEMORY in given:
         result[FAST_MEMORY] = given[FAST_MEMORY]
     wanted = [*program.parameters, *([FAST_MEMORY] if fast_memory else [])]
     missing = [name for name in wanted if name not in result]

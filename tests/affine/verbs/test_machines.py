@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from shorthaul.affine import bound, check, code, plan, sweep
+from shorthaul.affine import bound, cdag, check, code, plan, sweep
 from shorthaul.core.errors import InputError, NoPlanError
 
 MACHINE = """
@@ -91,3 +93,9 @@ def test_plans_and_bounds_that_no_machine_can_judge(machine: str) -> None:
         check("matvec", larger.plan, machine=machine)
     with pytest.raises(InputError, match="does not apply"):
         check("matvec", machine=machine)
+
+
+@pytest.mark.parametrize("verb", [sweep, cdag])
+def test_one_fast_memory_where_none_is_asked_for(verb: Callable[..., object]) -> None:
+    with pytest.raises(InputError, match="leave S out of size"):
+        verb("matvec", size="M=4,N=4,S=9")

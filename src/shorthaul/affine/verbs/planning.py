@@ -287,7 +287,7 @@ def check(
             check=verified,
             provenance=provenance("affine check", options=options, source=source, search=search),
         )
-    choices = None if options.size is None else [require_sizes(options.size, program, fast_memory=False)]
+    choices = None if options.size is None else [require_sizes(options.size, program, fast_memory=None)]
     with search, charged_to(search):
         flow = dependences_in_time(program)
         share = tuning.LOWER_SHARE if given is None else tuning.REPLAY_LOWER_SHARE

@@ -108,7 +108,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     """
     program, options, search, source = asked(workload, PROGRAMS, SweepOptions, keywords)
     program = travelled(program)
-    sizes = require_sizes(options.size, program, fast_memory=False)
+    sizes = require_sizes(options.size, program, fast_memory=False, instead="; --least and --most say what it may be")
     memory = on_machine(options)
     if options.least > options.most:
         raise InputError("is above --most", place="--least", value=options.least, allowed=f"up to {options.most}")
