@@ -15,7 +15,7 @@ from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.sized import Boxes, at_sizes
-from shorthaul.affine.orders.turns import TurnsStep, turning
+from shorthaul.affine.orders.turns import TurnsStep, has_turns, nests_of
 from shorthaul.affine.orders.upper_bound import UpperBound, in_order, upper_bound
 from shorthaul.core.search import Search
 
@@ -68,7 +68,11 @@ def in_a_loop(nests: str) -> str:
 def in_turns(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int]) -> list[TurnsStep]:
     """Return all loops over time in turns, whether that loads less or not."""
     boxes = Boxes(flow, sizes, ())
-    names = [[item.name for item in flow.program.statements if item.name in nest] for nest in turning(flow.program)]
+    names = [
+        [item.name for item in flow.program.statements if item.name in nest]
+        for nest in nests_of(flow.program)
+        if has_turns(flow.program, nest)
+    ]
     found = [boxes.turns.best(boxes.plain(nest)) for nest in names]
     return [item for item in found if item is not None]
 

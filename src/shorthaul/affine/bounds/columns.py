@@ -31,8 +31,6 @@ from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import less
 
-_SET = isl.dim_type.set
-
 
 def stencils(flow: DataFlow) -> Iterator[Stencil]:
     """Yield the stencils by levels, and those whose places have values twice: without these, and with them."""

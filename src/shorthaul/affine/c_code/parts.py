@@ -25,8 +25,6 @@ from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import AnyStep
 
-_SET, _IN = isl.dim_type.set, isl.dim_type.in_
-
 
 @dataclass(frozen=True)
 class Part:

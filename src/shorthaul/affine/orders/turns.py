@@ -108,11 +108,6 @@ def has_turns(program: Program, names: Sequence[str], most: int = MOST_TURNING_S
     return len({nest[0] for nest in nests}) == 1 and max(map(len, nests)) > 1
 
 
-def turning(program: Program) -> list[frozenset[str]]:
-    """Return the statements of every outermost loop that may take turns in it."""
-    return [frozenset(names) for names in nests_of(program) if has_turns(program, names)]
-
-
 def nests_of(program: Program) -> list[list[str]]:
     """Return the statements by the outermost loop that they are in, as written; one outside of loops is alone."""
     nests: dict[tuple[int, ...], list[str]] = {}

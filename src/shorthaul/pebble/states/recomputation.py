@@ -14,8 +14,6 @@ from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Move, Plan, plan_of
 from shorthaul.pebble.states import recomputation_kernels as kernels
 
-WordArray = npt.NDArray[np.uint64]
-
 #: The exact search takes graphs of up to this many nodes.
 MOST_NODES = 64
 #: Positions that fit into the arrays of the largest search (about 100 bytes each).

@@ -17,8 +17,6 @@ from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop
 from shorthaul.tensor.networks.pricing import Beside, GroupPricer, Prices
 
-Ints = npt.NDArray[np.int64]
-
 #: Sizes tried per loop, by how many loops there are: some 10^4 tilings in all.
 _SIZES = {1: 48, 2: 32, 3: 16, 4: 9, 5: 6, 6: 5, 7: 4}
 #: Orders tried where there are too many for all of them.

@@ -161,17 +161,3 @@ def minus(node: Any, amount: int) -> Any:
     if amount < 0:
         return c_ast.BinaryOp("+", node, c_ast.Constant("int", str(-amount), node.coord), node.coord)
     return c_ast.BinaryOp("-", node, c_ast.Constant("int", str(amount), node.coord), node.coord)
-
-
-def plus(left: Any, right: Any) -> Any:
-    """Return a sum, without a zero in front."""
-    if isinstance(left, c_ast.Constant) and left.value == "0":
-        return right
-    return c_ast.BinaryOp("+", left, right, right.coord)
-
-
-def difference(left: Any, right: Any) -> Any:
-    """Return a difference, without a zero at its end."""
-    if isinstance(right, c_ast.Constant) and right.value == "0":
-        return left
-    return c_ast.BinaryOp("-", left, right, left.coord)

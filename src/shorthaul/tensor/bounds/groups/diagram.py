@@ -40,7 +40,6 @@ from shorthaul.tensor.model import Problem, Rules, Tensor
 from shorthaul.tensor.tuning import ARCS_PER_EFFORT
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 #: Nodes between two looks at effort and deadline.
