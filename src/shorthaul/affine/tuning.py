@@ -352,10 +352,6 @@ NEGLIGIBLE = 1e-4
 POOR = 0.1
 #: Boxes that load more than this many times what they read from elsewhere are worth trying in skewed loops.
 POOR_FOR_INPUTS = 5.0
-#: Where all phases load more than this many times what they read from elsewhere, boxes of each are tried before those
-#: of whole nests (effort of 1: attention 293 and 9.05 million words, two convolutions 184 and 1.31; with 100, n bodies
-#: 7,930 and 13,607).
-FAR_FROM_INPUTS = 300.0
 #: The same as the part of all uses for several nests that may take turns, at given sizes.
 POOR_RUN = 0.05
 #: Turns that load this many times what they read from elsewhere are worth trying two steps at a time.

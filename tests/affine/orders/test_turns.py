@@ -11,6 +11,7 @@ from tests.samples import samples
 
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.orders.splitting import split
 from shorthaul.affine.orders.turns import TurnsStep, least_delays
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
@@ -101,3 +102,20 @@ def test_sweeps_there_and_back() -> None:
         sizes = {"T": 5, "n": 12, "m": 9, "S": capacity}
         loads, _ = checked(upper, sizes)
         assert loads <= upper.value(sizes)
+
+
+def test_turns_of_pieces_are_counted_in_the_statements_as_they_are() -> None:
+    """A Sylvester equation by substitution: pieces take turns, and what is searched then has whole statements."""
+    program = program_from_text(
+        "void f(int n, int m, double A[n][n], double B[m][m], double C[n][m]) {\n"
+        "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) {\n"
+        "  for (int k = 0; k < i; k++) C[i][j] -= A[i][k] * C[k][j];\n"
+        "  for (int k = 0; k < j; k++) C[i][j] -= C[i][k] * B[k][j];\n"
+        "  C[i][j] /= A[i][i] + B[j][j];\n"
+        "}\n}"
+    )
+    flow = flow_dependences(program)
+    (step,) = upper_bound(program, flow=flow).steps
+    assert isinstance(step, TurnsStep)
+    assert step.parts.pieces
+    assert step.counts.flow is flow

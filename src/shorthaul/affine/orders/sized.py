@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, combinations, islice
 
 import islpy as isl
@@ -21,10 +21,8 @@ from shorthaul.affine.orders.boxes.stays import Known
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.joining.lockstep import two_steps
-from shorthaul.affine.orders.joining.panels import with_first_panels
-from shorthaul.affine.orders.joining.phases import in_runs, joined
-from shorthaul.affine.orders.joining.ranges import in_ranges
-from shorthaul.affine.orders.joining.stages import with_stages
+from shorthaul.affine.orders.joining.panels import improved
+from shorthaul.affine.orders.joining.phases import divides_a_nest, tried
 from shorthaul.affine.orders.joining.turns import (
     SizedGroups,
     is_carried,
@@ -42,10 +40,9 @@ from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Counts, Phase, make_phase
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import TurnsStep, has_turns, nests_of
-from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, components, in_order, untiled
+from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, in_order, untiled
 from shorthaul.affine.tuning import (
     ABOUT_THE_SAME,
-    FAR_FROM_INPUTS,
     MOST_BOX_PLACEMENTS,
     MOST_COMPARED_PLACEMENTS,
     MOST_SIZED_TURNS,
@@ -86,7 +83,7 @@ def at_sizes(
         if kept is not None:
             return replace(upper, steps=(kept,))
         least = read_from_elsewhere(flow, boxes.reads, sizes) * sum(boxes.weights.values())
-        for steps in _tried(upper, flow, boxes, least):
+        for steps in tried(flow, upper.steps, boxes):
             ordered = in_order(flow, steps or found.steps)  # fewer where phases need one another
             if steps and len(ordered) == len(steps) and boxes.total(steps) < boxes.total(found.steps):
                 found = replace(upper, steps=tuple(ordered))
@@ -94,55 +91,11 @@ def at_sizes(
             is_near = NEAR_THE_INPUTS * boxes.total(best.steps) < least
             if (is_near or steps is None) and found is not finished and boxes.total(found.steps) > least:
                 finished = found
-                for made in _finished(boxes, found.steps):
+                for made in improved(boxes, found.steps):
                     best = min(best, replace(upper, steps=tuple(made)), key=lambda item: boxes.total(item.steps))
-            if is_near:
+            if is_near and not divides_a_nest(flow, found.steps):
                 break
     return best
-
-
-def _tried(upper: UpperBound, flow: DataFlow, boxes: Boxes, least: float) -> Iterator[list[AnyStep] | None]:
-    """Yield the phases of all orders that are compared; None where what comes next may take all the effort.
-
-    They load ``least`` words or more.
-    """
-    yield from boxes.turned(upper.steps, first=True)
-    runs = in_runs(flow, boxes)
-    if boxes.total(upper.steps) <= FAR_FROM_INPUTS * least:  # else boxes of each phase save most, for less effort
-        yield from runs
-    starts = [[boxes.bordered(item) for item in upper.steps]]
-    yield starts[0]
-    parts = components(flow)
-    if len(parts) > len(upper.steps):
-        starts.append([boxes.plain(names) for names in parts])
-    for steps in starts:
-        for at, item in enumerate(steps):
-            steps[at] = boxes.better(item)
-            yield list(steps)
-    yield from runs
-    yield None
-    for steps in starts:
-        yield from boxes.turned(steps)  # joining may take all the effort
-        last = steps
-        for last in joined(flow, steps, boxes):
-            yield last
-        yield from boxes.turned(last)
-    yield None
-    if any(len(run) > 1 for run in boxes.runs):
-        yield from in_runs(flow, boxes, boxes.in_turns)
-        yield None
-
-
-def _finished(boxes: Boxes, steps: Sequence[AnyStep]) -> Iterator[list[AnyStep]]:
-    """Yield phases as they are refined, in clusters, pieces and ranges, and at last in panels and stages."""
-    result = list(steps)
-    for at, item in enumerate(steps):
-        found = boxes.better(item, partial(refined, slack=boxes.slack))
-        result[at] = min(found, in_ranges(boxes, found), boxes.clustered(boxes.passing(found)), key=boxes.cost)
-        yield list(result)
-    result = with_first_panels(boxes, result)
-    yield result
-    yield from with_stages(boxes, result)
 
 
 #: A placement, its loops that may be cut, and the memory in which they may.
@@ -180,6 +133,7 @@ class Boxes:
         self._turned: dict[frozenset[str], TurnsStep | None] = {}
         self._turning: dict[frozenset[str], Iterator[TurnsStep | None]] = {}
         self._known: dict[frozenset[str], BoxStep | None] = {}
+        self._making: dict[frozenset[str], Iterator[BoxStep | None]] = {}
         self.stays = Known()
         self._costs: dict[int, tuple[AnyStep, float]] = {}  # with the phase, so that its number stays its own
 
@@ -211,10 +165,13 @@ class Boxes:
 
     def better(self, step: AnyStep, improve: Callable[[BoxStep], BoxStep] | None = None) -> AnyStep:
         """Return a phase in boxes, after ``improve``, where that loads less."""
+        if not self.cost(step):  # nothing to save
+            return step
         if isinstance(step, TurnsStep) and improve is not None:
             groups = tuple(improve(item) if isinstance(item, BoxStep) else item for item in step.groups)
             step = replace(step, groups=groups)
-        found = step if isinstance(step, BoxStep) else self.of(step.names)
+        is_first = step is self._known.get(frozenset(step.names))  # there may be better ones
+        found = step if isinstance(step, BoxStep) and not is_first else self.of(step.names)
         if found is not None and improve is not None:
             found = improve(found)
         return step if found is None or self.cost(found) >= self.cost(step) else found
@@ -378,31 +335,53 @@ class Boxes:
         found = [run for run in found if has_turns(program, [*chain(*run)], MOST_SIZED_TURNS)]
         return sorted(found, key=lambda run: -sum(map(len, run)))
 
-    def of(self, names: Iterable[str], stepped: Callable[[Placement], bool] | None = None) -> BoxStep | None:
-        """Return the statements ``names`` in the best boxes found.
+    def of(
+        self, names: Iterable[str], stepped: Callable[[Placement], bool] | None = None, first: bool = False
+    ) -> BoxStep | None:
+        """Return the statements ``names`` in the best boxes found, the ``first`` ones if no others are known.
 
         With ``stepped`` the first coordinate of a placement runs step by step, nothing is kept from one step to the
         next, and only such placements are taken.
         """
         key = frozenset(names)
         if stepped is not None:
-            return self._found(key, stepped)
+            return [None, *self._made(key, stepped)][-1]
         if key not in self._known:
-            self._known[key] = self._found(key, None)
+            self._known[key], self._making[key] = None, self._made(key, None)
+        with suppress(effort.OutOfEffortError):  # the best so far is kept
+            for made in () if first and self._known[key] is not None else self._making[key]:
+                self._known[key] = made
+                if first:
+                    break
+        if self._known[key] is None and effort.is_out_of_effort():
+            del self._known[key]  # more may be left later
+            effort.step()
         return self._known[key]
 
-    def _found(self, chosen: frozenset[str], stepped: Callable[[Placement], bool] | None) -> BoxStep | None:
+    def _made(self, chosen: frozenset[str], stepped: Callable[[Placement], bool] | None) -> Iterator[BoxStep | None]:
+        """Yield statements in boxes, the best so far: in one placement after the other, spilling, in skewed loops."""
         ordered = [item.name for item in self.flow.program.statements if item.name in chosen]
-        options = self._freest(ordered, stepped)
-        found = self._boxed(ordered, options, stepped is not None)
-        plain = self.plain(ordered)
-        if stepped is None and (found is None or self.cost(found) >= self.cost(plain)):  # not even one instance fits
-            found = self._boxed(ordered, options, stepped=False, spilling=True)
+        found, options, least = None, [], 0.0
+        for option in self._freest(ordered, stepped):
+            options.append(option)
+            made = self._boxed(ordered, [option], stepped is not None)
+            if made is not None and (found is None or self.cost(made) < self.cost(found)):
+                found = made
+                yield found
+                if stepped is None:
+                    least = least or read_from_elsewhere(self.flow, ordered, self.sizes) * sum(self.weights.values())
+                    if self.cost(found) * (1 + self.slack.strips) <= least:
+                        return  # no others load less
         if stepped is not None:
-            return found
+            return
+        plain = self.plain(ordered)
+        if found is None or self.cost(found) >= self.cost(plain):  # not even one instance fits
+            found = self._boxed(ordered, options, stepped=False, spilling=True)
+            yield found
         good = min(POOR * self.cost(plain), POOR_FOR_INPUTS * read_from_elsewhere(self.flow, ordered, self.sizes))
         made = self.in_skewed_loops(ordered) if self.cost(found or plain) > good else None
-        return made if made is not None and (found is None or self.cost(made) < self.cost(found)) else found
+        if made is not None and (found is None or self.cost(made) < self.cost(found)):
+            yield made
 
     def in_skewed_loops(self, names: Sequence[str]) -> BoxStep | None:
         """Return the statements ``names`` in boxes of skewed loops, None if none are found."""
@@ -440,10 +419,11 @@ class Boxes:
                     best = found
         return best
 
-    def _freest(self, names: Sequence[str], stepped: Callable[[Placement], bool] | None) -> list[_Option]:
-        """Return the placements in which most loops may be cut, these, and the memory that it takes.
+    def _freest(self, names: Sequence[str], stepped: Callable[[Placement], bool] | None) -> Iterator[_Option]:
+        """Yield the placements in which most loops may be cut, these, and the memory that it takes.
 
-        Inside of boxes instances stay in program order, so it is enough if a placement has one loop to cut.
+        Inside of boxes instances stay in program order, so it is enough if a placement has one loop to cut. Those of
+        which all are cut come as they are found.
         """
         distances = self.counts.distances
         further = list(islice(placements(distances, names, self.reads), MOST_COMPARED_PLACEMENTS))
@@ -453,6 +433,7 @@ class Boxes:
         known: dict[tuple[tuple[str, tuple[Row, ...]], ...], list[_Option]] = {}
         written = as_written([self.flow.program.by_name[name] for name in names])
         given = [{name: self.given[name] for name in names}] if self.given.keys() >= {*names} else []
+        at_once = 0
         for placement in given if self.fixed else (*given, written, *further):
             turned = placement if stepped is None or self.fixed else aligned(self.flow, placement, self.parameters)
             for item in (placement,) if self.fixed else (undirected(placement), turned):
@@ -461,10 +442,13 @@ class Boxes:
                     known[key] = []
                     with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                         known[key] = self.options(item, (*(() if stepped is None else (0,)), *self.fixed))
+                    free = [option for option in known[key] if _most_tiled(option) == len(item[names[0]])]
+                    yield from free[: max(0, MOST_BOX_PLACEMENTS - at_once)]
+                    at_once += len(free)
         found = sorted((option for options in known.values() for option in options), key=_most_tiled, reverse=True)
-        chosen = found[:MOST_BOX_PLACEMENTS]
+        more = found[MOST_BOX_PLACEMENTS:]
         # loops as written may keep more, with fewer of them cut: what one computes forwards and the next one backwards
-        return chosen + [item for item in found[MOST_BOX_PLACEMENTS:] if item[0] == undirected(written)][:1]
+        yield from (*found[at_once:MOST_BOX_PLACEMENTS], *[item for item in more if item[0] == undirected(written)][:1])
 
     def options(self, placement: Placement, first: tuple[int, ...] = ()) -> list[_Option]:
         """Return the loops that may be cut in the program's memory, and with room for more values if these are more.

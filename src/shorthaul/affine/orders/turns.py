@@ -45,7 +45,7 @@ class TurnsStep(OfPhase):
     @property
     def counts(self) -> Counts:
         """What counts its instances."""
-        return self.groups[0].counts
+        return self.plain.counts  # those of groups may have pieces of statements
 
     @cached_property
     def rate(self) -> float:

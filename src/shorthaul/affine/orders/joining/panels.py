@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ import islpy as isl
 from shorthaul.affine import effort
 from shorthaul.affine.orders.boxes.boxed import refined
 from shorthaul.affine.orders.boxes.steps import BoxStep
-from shorthaul.affine.orders.joining.stages import leads_back
+from shorthaul.affine.orders.joining.ranges import in_ranges
+from shorthaul.affine.orders.joining.stages import leads_back, with_stages
 from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.placement import Placement, Row
 from shorthaul.affine.orders.splitting import Piece, Split, in_own_names, in_pieces
@@ -30,6 +32,18 @@ if TYPE_CHECKING:
 
 #: The rows of every statement.
 _Places = tuple[tuple[str, tuple[Row, ...]], ...]
+
+
+def improved(boxes: Boxes, steps: Sequence[AnyStep]) -> Iterator[list[AnyStep]]:
+    """Yield phases as they are refined, in clusters, pieces and ranges, and at last in panels and stages."""
+    result = list(steps)
+    for at, item in enumerate(steps):
+        found = boxes.better(item, partial(refined, slack=boxes.slack))
+        result[at] = min(found, in_ranges(boxes, found), boxes.clustered(boxes.passing(found)), key=boxes.cost)
+        yield list(result)
+    result = with_first_panels(boxes, result)
+    yield result
+    yield from with_stages(boxes, result)
 
 
 def with_first_panels(boxes: Boxes, steps: Sequence[AnyStep]) -> list[AnyStep]:

@@ -1,0 +1,67 @@
+"""The first boxes found, before the best ones: with little effort there are orders of nests and of single phases."""
+
+from __future__ import annotations
+
+import pytest
+
+from shorthaul.affine.effort import OutOfEffortError, charged_to
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.upper_bound import upper_bound
+from shorthaul.core.search import Search
+
+PAIRS = """void f(int n, double x[n], double y[n], double m[n], double a[n], double b[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      double dx = x[j] - x[i], dy = y[j] - y[i];
+      double w = m[j] / (dx * dx + dy * dy + 0.01);
+      a[i] += w * dx;
+      b[i] += w * dy;
+    }
+}"""
+TWO_PRODUCTS = """void f(int n, double A[n][n], double B[n][n], double C[n][n], double u[n][n], double v[n]) {
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < n; j++) {
+      u[i][j] = 0;
+      for (int k = 0; k < n; k++) u[i][j] += A[i][k] * B[k][j];
+    }
+    v[i] = 0;
+    for (int j = 0; j < n; j++) v[i] += u[i][j];
+    for (int j = 0; j < n; j++) u[i][j] /= v[i];
+    for (int j = 0; j < n; j++) {
+      C[i][j] = 0;
+      for (int k = 0; k < n; k++) C[i][j] += u[i][k] * B[j][k];
+    }
+  }
+}"""
+
+
+def test_the_first_boxes_take_less_effort_than_the_best_ones() -> None:
+    program = program_from_text(PAIRS)
+    boxes, search = Boxes(flow_dependences(program), {"n": 61, "S": 33}, ()), Search()
+    names = [item.name for item in program.statements]
+    with charged_to(search):
+        first = boxes.of(names, first=True)
+        spent = search.spent()
+        best = boxes.of(names)
+    assert first is not None
+    assert best is not None
+    assert boxes.cost(best) <= boxes.cost(first)
+    assert spent < 0.6 * search.spent()
+    assert boxes.of(names, first=True) is best
+
+
+def test_what_is_not_found_with_too_little_effort_is_found_with_more() -> None:
+    program = program_from_text(PAIRS)
+    boxes, names = Boxes(flow_dependences(program), {"n": 61, "S": 33}, ()), [item.name for item in program.statements]
+    with charged_to(Search(effort=0.02)), pytest.raises(OutOfEffortError):
+        boxes.of(names)
+    assert boxes.of(names) is not None
+
+
+def test_boxes_of_one_phase_are_reached_with_little_effort() -> None:
+    program, sizes = program_from_text(TWO_PRODUCTS), {"n": 700, "S": 4096}
+    flow = flow_dependences(program)
+    upper = upper_bound(program, flow=flow, search=Search(effort=3))
+    assert at_sizes(upper, flow, sizes, Search(effort=0.15)).value(sizes) < upper.value(sizes)
