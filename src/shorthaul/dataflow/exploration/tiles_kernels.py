@@ -12,9 +12,8 @@ import numpy as np
 from cython.cimports.libc.math import exp
 from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 
-#: How often an actor that moves goes to the tile of one that it shares a buffer with, and how often two change places.
+#: How often an actor that moves goes to the tile of one that it shares a buffer with.
 NEIGHBOUR = cython.declare(cython.double, 0.6)
-EXCHANGE = cython.declare(cython.double, 0.3)
 
 
 @cython.final
@@ -220,15 +219,14 @@ def _begin(at: Tiling, weight: cython.double) -> cython.double:
 @cython.nogil
 @cython.exceptval(check=False)
 def _lift(at: Tiling, actor: cython.longlong) -> cython.void:
-    """Take an actor and the buffers that it touches from the loads, if they are still there."""
+    """Take an actor and the buffers that it touches from the loads."""
     k: cython.Py_ssize_t
     b: cython.Py_ssize_t
     at.tried[at.tile[actor]] -= at.work[actor, at.tile[actor]]
     for k in range(at.touches[actor], at.touches[actor + 1]):
         b = at.touched[k]
-        if at.turn_of[b] != at.turn:
-            at.turn_of[b] = at.turn
-            _carry(at, b, at.place[b], -1.0)
+        at.turn_of[b] = at.turn
+        _carry(at, b, at.place[b], -1.0)
 
 
 @cython.cfunc
@@ -268,13 +266,6 @@ def _keep(at: Tiling) -> cython.void:
         at.place[i] = at.tried_place[i]
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _runs(at: Tiling, actor: cython.longlong, tile: cython.longlong) -> cython.bint:
-    return at.work[actor, tile] >= 0
-
-
 def anneal_tiles(
     at: Tiling, random: Random, moves: cython.longlong, hot: cython.double, cold: cython.double, weight: cython.double
 ) -> int:
@@ -294,31 +285,20 @@ def anneal_tiles(
         for _move in range(moves):
             heat *= fall
             actor = at.movable[random.below(at.movable.shape[0])]
-            second = actor
-            here = at.tile[actor]
             there = random.below(at.room.shape[0])
-            chance = random.real()
-            if chance < EXCHANGE:
-                second = at.movable[random.below(at.movable.shape[0])]
-                there = at.tile[second]
-            elif chance < EXCHANGE + NEIGHBOUR and at.size.shape[0] > 0:
+            if random.real() < NEIGHBOUR and at.size.shape[0] > 0:
                 b = random.below(at.size.shape[0])
                 first = at.starts[b]
                 length = at.starts[b + 1] - first
                 actor = at.members[first + random.below(length)]
-                second = actor
-                here = at.tile[actor]
                 there = at.tile[at.members[first + random.below(length)]]
-            if here == there or not _runs(at, actor, there) or (second != actor and not _runs(at, second, here)):
+            here = at.tile[actor]
+            if here == there or at.work[actor, there] < 0:
                 continue
             at.turn += 1
             for i in range(at.load.shape[0]):
                 at.tried[i] = at.load[i]
             _lift(at, actor)
-            if second != actor:
-                _lift(at, second)
-                at.tried[here] += at.work[second, here]
-                _settle(at, second, here)
             at.tried[there] += at.work[actor, there]
             _settle(at, actor, there)
             after = _energy(at, weight)
@@ -330,8 +310,6 @@ def anneal_tiles(
                     _note(at)
             else:
                 _settle(at, actor, here)
-                if second != actor:
-                    _settle(at, second, there)
         for i in range(at.tile.shape[0]):
             at.tile[i] = at.best[i]
         for i in range(at.place.shape[0]):
