@@ -53,6 +53,20 @@ EQUAL = {
         "for (int t = 0; t < T; t++) A[(t + 1) & 1][t & 3] = B[t & 1 ^ 1][0];",
         "for (int t = 0; t < T; t++) A[(t + 1) % 2][t % 4] = B[1 - t % 2][0];",
     ),
+    "size of an operand": ("c[0] = d[1] * sizeof(c[2]);", "c[0] = d[1] * 8;"),
+    "assignment whose value is not wanted": ("(void)(c[0] = d[1]);", "c[0] = d[1];"),
+    "a name that hides another": (
+        "for (int i = 0; i < n; i++) { int j = i + 1; for (int i = 0; i < 2; i++) c[j] += d[i]; }",
+        "for (int i = 0; i < n; i++) for (int h = 0; h < 2; h++) c[i + 1] += d[h];",
+    ),
+    "values of a table": (
+        "double t[3][2] = {{c[0], 1}, {c[1]}}; d[0] = t[1][1];",
+        "double t[3][2]; t[0][0] = c[0]; t[0][1] = 1; t[1][0] = c[1]; for (int h = 1; h < 2; h++) t[1][h] = 0; for (int h = 2; h < 3; h++) for (int g = 0; g < 2; g++) t[h][g] = 0; d[0] = t[1][1];",
+    ),
+    "static values": (
+        "static const double t[] = {1, 2, 1}; for (int i = 0; i < 3; i++) c[i] = t[i];",
+        "for (int i = 0; i < 3; i++) c[i] = x[i];",
+    ),
     "branch on data": (
         "for (int i = 0; i < n; i++) if (c[i] < d[i]) c[i] = d[i]; else x[i] += 2;",
         "for (int i = 0; i < n; i++) { x[i] = c[i] < d[i] ? x[i] : x[i] + 2; c[i] = c[i] < d[i] ? d[i] : c[i]; }",
@@ -208,6 +222,12 @@ STRUCTURES = {
     "in an array": ("typedef struct P { double u, v; } P;\n", "P p[n]", "p[i].u += p[i].v"),
     "by a pointer to one": ("struct P { double u, v; };\n", "struct P *p", "struct P *q = p + i; q->u += (&p[i])->v"),
 }
+
+
+def test_structures_with_their_values() -> None:
+    made = written("P v[2] = {{c[0], 1}, {c[1]}}; d[0] = v[1].x;", before="typedef struct { double x, y; } P;\n")
+    plain = "double p[2], q[2]; p[0] = c[0]; p[1] = c[1]; q[0] = 1; q[1] = 0; d[0] = p[1];"
+    assert_same(made, written(plain))
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
@@ -453,6 +473,7 @@ def test_python_files(tmp_path: Path) -> None:
 
 
 WRONG_PYTHON = {
+    "for i in range(n):\n        j = i + 1\n        for i in range(2):\n            b[j] += a[i]": ("line 4 column 9", "one of its own"),
     "for i in range(n):\n        a[i], a[n - i] = a[n - i], a[i]": ("line 3 column 9", "one assignment per line"),
     "for i in range(m):\n        a[i] = 0": ("line 2 column 20", "unknown name"),
     "a[:] = a[: : n]": ("line 2", "slice's step"),

@@ -101,7 +101,15 @@ def data_reads(node: Any, params: isl.Set, names: Names, symbols: Symbols) -> It
             value=c_text(node),
             cure="write each expression as a statement of its own",
         )
-    for at, (_, child) in enumerate(node.children()):
+    yield from _operands(node, params, names, symbols)
+
+
+def _operands(node: Any, params: isl.Set, names: Names, symbols: Symbols) -> Iterator[Access]:
+    if not isinstance(node, c_ast.Constant | c_ast.UnaryOp | c_ast.BinaryOp):
+        place, cure = str(names.place(node)), "write numbers, array elements, operators and functions of math.h"
+        raise InputError("this kind of expression is not understood", place=place, value=c_text(node)[:80], cure=cure)
+    unevaluated = getattr(node, "op", "") == "sizeof"
+    for at, (_, child) in enumerate([] if unevaluated else node.children()):
         found = data_reads(child, params, names, symbols)
         after = at and isinstance(node, c_ast.BinaryOp) and node.op in {"&&", "||"}
         yield from (replace(item, sure=False) for item in found) if after else found
@@ -151,7 +159,7 @@ def count_operations(node: Any) -> int:
 
 
 def _operations(node: Any, found: set[str]) -> None:
-    if isinstance(node, c_ast.ArrayRef):
+    if isinstance(node, c_ast.ArrayRef) or getattr(node, "op", "") == "sizeof":
         return
     if isinstance(node, c_ast.BinaryOp | c_ast.FuncCall):
         found.add(c_text(node))

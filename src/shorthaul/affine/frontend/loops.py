@@ -45,6 +45,9 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
     name, start = _start(node, names)
     step = _step(node, name, names)
     _require_integer(node, name, step, names)
+    if name in names.iterators:
+        problem, cure = "a loop counts with the iterator of a loop around it", "give the inner loop one of its own"
+        raise InputError(problem, place=str(names.place(node)), value=name, cure=cure)
     internal = name
     while internal in outer:
         internal += "_"

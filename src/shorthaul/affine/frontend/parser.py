@@ -13,7 +13,9 @@ from pycparser import c_ast, c_parser
 from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
 from shorthaul.affine.frontend.rewriting.counting import with_moves_apart
+from shorthaul.affine.frontend.rewriting.initial_values import with_values_assigned
 from shorthaul.affine.frontend.rewriting.inlining import inlined
+from shorthaul.affine.frontend.rewriting.scopes import with_names_apart
 from shorthaul.affine.frontend.rewriting.structures import Structures, flattened, named, structures_in
 from shorthaul.affine.frontend.rewriting.trees import nodes, words_of
 from shorthaul.affine.frontend.rewriting.walking import without_walking
@@ -27,8 +29,10 @@ _TYPES = (
     *("__builtin_va_list", *(f"_Float{bits}" for bits in ("16", "32", "32x", "64", "64x", "128"))),
 )
 #: What says nothing of values: qualifiers, and extensions of compilers, which preprocessed headers are full of.
+#: Before a list of values ``static`` stays: it tells an input from assignments.
 _DROPPED = re.compile(
-    r"\b(?:static|inline|__inline__|__inline|restrict|__restrict__|__restrict|register|extern|const|volatile|_Noreturn"
+    r"\b(?:static(?![^;(){}]*=\s*\{)|inline|__inline__|__inline|restrict|__restrict__|__restrict|register|extern|const"
+    r"|volatile|_Noreturn"
     r"|__const|__volatile__|__extension__)\b"
     r"|\b__attribute__\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 )
@@ -85,6 +89,7 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         for parameter in definition.decl.type.args.params:
             if getattr(parameter, "name", None):
                 declarations[parameter.name] = parameter.type
+    with_names_apart(definition.body, {*declarations, *integers})
     others = [chunk for chunk in chunks if chunk.is_function and chunk is not chosen]
     called = _declared(list(_called(chosen.text, others)), typedefs)
     written = {item.decl.name: item for item in called if isinstance(item, c_ast.FuncDef)}
@@ -93,8 +98,9 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     find = _region if "#pragma scop" in chosen.text else _whole
     body, constants = find(definition.body, declarations, chosen.name)
     plain = c_ast.Compound(without_walking(with_moves_apart(body), declarations, constants))
-    body = tuple(flattened(plain, declarations, structures).block_items)
-    return Region(chosen.name, body, declarations, constants, replace(done, integers=integers))
+    region = Region(chosen.name, (), declarations, constants, replace(done, integers=integers))
+    made = with_values_assigned(flattened(plain, declarations, structures), region.place)
+    return replace(region, body=tuple(made.block_items))
 
 
 @dataclass(frozen=True, slots=True)

@@ -305,7 +305,9 @@ class _Builder:
         if isinstance(node, c_ast.FuncCall):
             problem, cure = "a call may have side effects", "write out what the function assigns"
             raise InputError(problem, place=self.place(node), value=c_text(node), allowed="assignments", cure=cure)
-        if isinstance(node, c_ast.Cast) or not has_effect(node):
+        if isinstance(node, c_ast.Cast):
+            return self.expression(node.expr, scope, position)
+        if not has_effect(node):
             return position  # a statement without effect, such as (void)x;
         problem, cure = "is no assignment", "keep loops, ifs and assignments only"
         raise InputError(problem, place=self.place(node), value=c_text(node), allowed="assignments", cure=cure)
@@ -346,6 +348,17 @@ class _Builder:
             for access in (draft.write, *draft.reads):
                 yield draft, access
 
+    def unlike(self, array: str, uses: Sequence[Access]) -> InputError:
+        """Return the error for an array that is used with unequal numbers of subscripts."""
+        counts = sorted({len(access.subscripts) for access in uses})
+        worst = next(access for access in uses if len(access.subscripts) != counts[-1])
+        problem = f"{array} is used with {' and '.join(map(str, counts))} subscripts"
+        cure = "subscript an array in full everywhere, and give it no other name"
+        if isinstance(self.symbols.declared.get(array), c_ast.PtrDecl) and isinstance(worst.node, c_ast.ID):
+            problem = f"the pointer {array} is set to lead elsewhere"
+            cure = "write the array itself; of two arrays that take turns make one, u[t % 2][i]"
+        return InputError(problem, place=self.place(worst.node), value=c_text(worst.node), cure=cure)
+
     def elements(self) -> dict[int, tuple[isl.PwAff, ...]]:
         """Return the subscripts of every access (by ``id``), flattened ones taken apart."""
         by_array: dict[str, list[tuple[Access, Names]]] = {}
@@ -355,13 +368,7 @@ class _Builder:
         for array, uses in by_array.items():
             counts = {len(access.subscripts) for access, _ in uses}
             if len(counts) > 1:
-                worst = next(access for access, _ in uses if len(access.subscripts) != max(counts))
-                raise InputError(
-                    f"{array} is used with {' and '.join(map(str, sorted(counts)))} subscripts",
-                    place=self.place(worst.node),
-                    value=c_text(worst.node),
-                    cure="subscript an array in full everywhere, and give it no other name",
-                )
+                raise self.unlike(array, [access for access, _ in uses])
             known = array in self.symbols.declared or _LOCAL_HEADER.search(self.source)
             if counts != {0} and not known:
                 raise InputError(

@@ -58,20 +58,23 @@ def flattened(body: Any, declarations: dict[str, Any], known: Structures) -> Any
             name = target.name if isinstance(target, c_ast.Decl) or (is_set and isinstance(target, c_ast.ID)) else ""
             for at, member in enumerate(found.get(name, ())):
                 sides = (node.lvalue, node.rvalue) if is_set else (node.init,)
-                inner = [None if side is None else _member(side, at, member.name) for side in sides]
+                inner = [None if side is None else _member(side, at, member.name, node) for side in sides]
                 if is_set:
                     result.append(c_ast.Assignment("=", *inner, node.coord))
                 else:
                     kind = field_of(name, node.type, member)
-                    result.append(c_ast.Decl(fields[name, member.name], [], [], [], [], kind, *inner, None, node.coord))
+                    word = fields[name, member.name]
+                    result.append(c_ast.Decl(word, [], [], node.storage, [], kind, *inner, None, node.coord))
             result += [] if name in found else [node]
         return result
 
     return rewritten(in_blocks(body, apart), lambda node: _plain(node, fields))
 
 
-def _member(whole: Any, at: int, name: str) -> Any:
-    """Return a member of a structure, or of the list of its values."""
+def _member(whole: Any, at: int, name: str, declared: Any = None) -> Any:
+    """Return a member of a structure, or of the list of its values; of each in an array that is ``declared``."""
+    if isinstance(whole, c_ast.InitList) and isinstance(getattr(declared, "type", None), c_ast.ArrayDecl):
+        return c_ast.InitList([_member(item, at, name, declared.type) for item in whole.exprs], whole.coord)
     if isinstance(whole, c_ast.InitList):
         return whole.exprs[at] if at < len(whole.exprs) else c_ast.Constant("int", "0", whole.coord)
     return c_ast.StructRef(copied(whole), ".", c_ast.ID(name, whole.coord), whole.coord)
