@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
 from math import lcm
@@ -12,9 +12,8 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from shorthaul.dataflow.bounds.firings import channels_together
-from shorthaul.dataflow.bounds.prices import Demands, FloatArray, Prices, Supply, least_bytes
-from shorthaul.dataflow.model import Application, Platform, ticks_for
+from shorthaul.dataflow.bounds.prices import Demands, FloatArray, Prices, Supply
+from shorthaul.dataflow.model import Application, Platform
 
 _MOST_BUDGETS: Final = 200
 _MOST_SUMS: Final = 2_000
@@ -44,9 +43,7 @@ def period_at_cost(
     curve: list[tuple[float, int]] = []
     low = max(1, known, int(ticks.min(axis=1).max()))  # no period is shorter than a tick
     for supply in reversed(supplies):  # what holds at a cost holds below
-        low = max(
-            low, crossbars_together(application, platform, firing, supply.cost), _least(prices, ticks, supply, low)
-        )
+        low = _least(prices, ticks, supply, low)
         curve.append((float(supply.cost), low))
     return tuple(reversed(curve))
 
@@ -117,31 +114,6 @@ def _most_tiles(platform: Platform, budget: float) -> int:
         left -= price
         tiles += left >= 0
     return max(1, tiles)
-
-
-def crossbars_together(
-    application: Application, platform: Platform, actors: Collection[str], budget: float
-) -> int:  # fmt: skip
-    """Return the least period with which the crossbars of all tiles where cores are in use carry all accesses.
-
-    Those to buffers in the memories of cores in use that cost ``budget`` take no time, at most: a fractional knapsack.
-    """
-    cost = {core.type: platform.core_types[core.type].cost for core in platform.cores}
-    fastest = max(tile.crossbar_bytes_per_s for tile in platform.tiles)
-    largest = max(core.local_bytes for core in platform.cores)
-    total, items = 0, []
-    for group in channels_together(application).values():
-        accesses = sum(end in actors for channel in group for end in (channel.src, channel.dst))
-        ticks = accesses * ticks_for(group[0].token_bytes, fastest, application.ticks_per_second)
-        size = least_bytes(group)
-        total += ticks if size else 0  # a buffer of no bytes fits every memory
-        if 0 < size <= largest:
-            items.append((ticks / size, size))
-    held, saved = _most_bytes(platform, cost, budget), 0.0
-    for rate, size in sorted(items, reverse=True):
-        saved += rate * min(size, held)
-        held -= min(size, held)
-    return math.ceil((total - saved * (1 + _MARGIN)) / _most_tiles(platform, budget))
 
 
 def _most_bytes(platform: Platform, cost: Mapping[str, float], budget: float) -> float:
