@@ -293,6 +293,7 @@ class _Builder:
 
     def expression(self, node: Any, scope: _Scope, position: int) -> int:
         """Walk an expression statement; return the next free position."""
+        node = node.expr if isinstance(node, c_ast.Cast) else node
         if isinstance(node, c_ast.ExprList):
             for item in node.exprs:
                 position = self.expression(item, scope, position)
@@ -302,14 +303,11 @@ class _Builder:
         if isinstance(node, c_ast.FuncCall) and getattr(node.name, "name", "") == "assert" and node.args is not None:
             assume(node.args.exprs[0], self.names(scope))
             return position
-        if isinstance(node, c_ast.FuncCall):
-            problem, cure = "a call may have side effects", "write out what the function assigns"
-            raise InputError(problem, place=self.place(node), value=c_text(node), allowed="assignments", cure=cure)
-        if isinstance(node, c_ast.Cast):
-            return self.expression(node.expr, scope, position)
         if not has_effect(node):
             return position  # a statement without effect, such as (void)x;
         problem, cure = "is no assignment", "keep loops, ifs and assignments only"
+        if isinstance(node, c_ast.FuncCall):
+            problem, cure = "a call may have side effects", "write out what the function assigns"
         raise InputError(problem, place=self.place(node), value=c_text(node), allowed="assignments", cure=cure)
 
     def assign(self, node: Any, scope: _Scope, position: int) -> int:
