@@ -13,7 +13,7 @@ from tests.twins import Case, assert_agree
 from shorthaul.spatial.bounds.energy import parents_before
 from shorthaul.spatial.check.machine_replay import neighbours
 from shorthaul.spatial.layout.cost_kernels import edge_energy
-from shorthaul.spatial.layout.fabric import crowd_of, lengths, send, usable, ways_around
+from shorthaul.spatial.layout.fabric import crowd_of, lengths, send, slots_of, usable, ways_around
 from shorthaul.spatial.layout.order_kernels import shapes
 from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.model import Load, tree_from_parents
@@ -311,8 +311,9 @@ def routed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     net = kernels.Net(fabric.links, reach.sides, reach.at, reach.ring)
     loads = np.zeros((6, fabric.cells), np.int64)
     messages, wanted = kernels.Messages((source, target), weight, loads), np.zeros(fabric.cells, np.uint8)
-    ways = np.zeros((fabric.cells, fabric.cells), np.uint16)
-    kernels.measure(net, ways)
+    among, window = usable(fabric), np.minimum(reach.sides, rng.choice([3, 5, fabric.cells]))
+    ways = np.zeros((fabric.cells, window.prod()), np.uint16)
+    kernels.measure(net, among.view(np.uint8), window, ways)
     for with_links in (False, True):
         if with_links:
             messages.follow()
@@ -321,8 +322,12 @@ def routed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     when, colour = np.full((2, len(order)), -1, np.int32)
     kernels.schedule(messages, order, fabric.cells, when, np.zeros(8 * fabric.cells, np.int32))
     kernels.paint(messages, order, fabric.cells, colour, np.zeros(fabric.cells, np.uint64))
-    told, hops = ways[source, target], np.asarray(messages.hops)
-    assert np.array_equal(np.where(hops < 0, 2**16 - 1, hops), told)
+    # The hops told are those of messages, and all that end in the window are told.
+    onward = np.subtract(*(np.stack(np.unravel_index(cell, reach.sides), axis=1) for cell in (target, source)))
+    place = sum(slots_of(reach.sides, window)[axis, reach.sides.max() - 1 + onward[:, axis]] for axis in range(3))
+    told = np.where(place < 0, 2**16 - 1, ways[source, np.maximum(place, 0)])
+    known = (np.abs(onward) <= window // 2).all(axis=1) & among[source] & among[target] | (told < 2**16 - 1)
+    assert np.array_equal(told[known], np.asarray(messages.hops)[known])
     return messages.hops, messages.steps, loads, messages.trail, when, colour, ways
 
 
@@ -343,14 +348,13 @@ def crowded(kernels: ModuleType, rng: np.random.Generator) -> Any:
     size = rng.integers(1, 5, n).astype(np.int32)
     tree = tree_from_parents(parent)
     place, load = rng.choice(np.flatnonzero(usable(fabric)), n).astype(np.int32), Load(size, size)
-    position, ways = rng.permutation(np.arange(n, dtype=np.int32)), ways_around(fabric)
-    ways = ways if rng.random() < 0.7 else ways[:0]
+    position, ways = rng.permutation(np.arange(n, dtype=np.int32)), ways_around(fabric, 99 * (rng.random() < 0.7))[0]
     crowd = crowd_of(tree, load, fabric, place, 3, position, kernels.Crowd, ways)
     accepted = np.full(5, 2**62, np.uint64)
     kernels.centre_crowd(crowd, rng.permutation(np.arange(n, dtype=np.int32)))
     centred = crowd.grown, np.array(crowd.place)
     reads = kernels.anneal_crowd(crowd, random.Random(5), accepted, (0, n), 500.0)
-    if len(ways):  # hops added are those that a recount finds
+    if len(ways[0]):  # hops added are those that a recount finds
         now = [send(fabric, tree.parent, at, size).energy(size) for at in (place, np.array(crowd.place)[position])]
         assert crowd.grown == now[1] - now[0]
     return centred, reads, crowd.grown, crowd.place

@@ -19,6 +19,8 @@ cdef class Crowd:
     cdef long long[::1] used
     cdef readonly long long grown  # hops that all moves together have added
     cdef const unsigned short[:, ::1] ways
+    cdef const int[:, ::1] slots
+    cdef Py_ssize_t middle  # of the slots of an axis
     cdef bint is_flat
     cdef long long reads
     cdef long long hopeless

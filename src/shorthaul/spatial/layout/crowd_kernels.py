@@ -20,6 +20,8 @@ MOST_PARTNERS = cython.declare(cython.longlong, 4)
 WHOLE = cython.declare(cython.ulonglong, 0x30000)
 #: A vertex whose own edges grow by so much, times the largest weight, changes places with nobody.
 HOPELESS = cython.declare(cython.longlong, 2)
+#: In place of hops that are not known.
+NO_WAY = cython.declare(cython.longlong, 0xFFFF)
 #: More hops than any move adds.
 NEVER = cython.declare(cython.longlong, 1 << 60)
 
@@ -31,8 +33,9 @@ class Crowd:
 
     Vertex v, of ``size[v]`` bytes, is next to near[starts[v]:starts[v + 1]] in the tree, over edges of these
     ``weight``. Those on a processor are a ring by ``after`` and ``before``, in which ``head`` is one of them. ``sides``
-    are layers, height and width of the grid, ``at``, ``first`` and ``ring`` its lengths as in the routing. ``ways`` of
-    shape (cells, cells) are the hops between processors around what is dead, empty where nothing is taken as dead.
+    are layers, height and width of the grid, ``at``, ``first`` and ``ring`` its lengths as in the routing. ``ways`` are
+    the hops around what is dead from a processor to those near it, as :func:`measure` writes them: from cell c to one
+    that is i further along an axis, ways[c, the sum over the axes of slots[axis, i]], negative where that is too far.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Crowd:
         limits: tuple[int, int],
         place: cython.int[::1],
         ways: cython.const_ushort[:, ::1],
+        slots: cython.const_int[:, ::1],
     ) -> None:
         n = place.shape[0]
         self.starts, self.near, self.weight, self.size = tree
@@ -59,7 +63,10 @@ class Crowd:
         self.used = np.zeros(living.shape[0], np.int64)
         self.grown = 0
         self.ways = ways
-        self.is_flat = self.sides[0] == 1 and max(self.ring) == 0
+        self.slots = slots
+        self.middle = slots.shape[1] // 2
+        self.is_flat = self.sides[0] == 1 and max(self.ring) == 0 and self.at[-1] == self.sides[2] - 1
+        self.is_flat = self.is_flat and self.at[self.sides[1]] == self.sides[1] - 1
         self.reads = 0
         self.partner = -1
         self.between = 0
@@ -91,7 +98,7 @@ def enter(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong) -> cython.v
     crowd.used[cell] += crowd.size[v]
     crowd.place[v] = cell
     for axis in range(2, -1, -1):
-        crowd.where[v, axis] = crowd.at[crowd.first[axis] + rest % crowd.sides[axis]]
+        crowd.where[v, axis] = rest % crowd.sides[axis]
         rest = rest // crowd.sides[axis]
 
 
@@ -114,21 +121,26 @@ def leave(crowd: Crowd, v: cython.Py_ssize_t) -> cython.void:
 def _hops(
     crowd: Crowd, cell: cython.longlong, z: cython.int, y: cython.int, x: cython.int, u: cython.Py_ssize_t
 ) -> cython.longlong:
-    """Return the hops from a processor, at these coordinates, to where u is; around what is dead if ways are known."""
+    """Return the hops from a processor, at these coordinates, to where u is; around what is dead where it is near."""
     if crowd.ways.shape[0] > 0:
-        return crowd.ways[cell, crowd.place[u]]
-    down: cython.longlong = abs(y - crowd.where[u, 1])
-    across: cython.longlong = abs(x - crowd.where[u, 2])
+        place: cython.longlong = crowd.slots[1, crowd.middle + crowd.where[u, 1] - y]
+        place += crowd.slots[2, crowd.middle + crowd.where[u, 2] - x]
+        place += crowd.slots[0, crowd.middle + crowd.where[u, 0] - z]
+        if place >= 0 and crowd.ways[cell, place] < NO_WAY:
+            return crowd.ways[cell, place]
     if crowd.is_flat:
-        return down + across
-    up: cython.longlong = abs(z - crowd.where[u, 0])
-    if crowd.ring[0] > 0:
-        up = min(up, crowd.ring[0] - up)
-    if crowd.ring[1] > 0:
-        down = min(down, crowd.ring[1] - down)
-    if crowd.ring[2] > 0:
-        across = min(across, crowd.ring[2] - across)
-    return up + down + across
+        return abs(y - crowd.where[u, 1]) + abs(x - crowd.where[u, 2])
+    return _along(crowd, 0, z, u) + _along(crowd, 1, y, u) + _along(crowd, 2, x, u)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _along(crowd: Crowd, axis: cython.Py_ssize_t, here: cython.Py_ssize_t, u: cython.Py_ssize_t) -> cython.longlong:
+    """Return the hops along an axis from a coordinate to that of u as if nothing were dead."""
+    first: cython.Py_ssize_t = crowd.first[axis]
+    hops: cython.longlong = abs(crowd.at[first + here] - crowd.at[first + crowd.where[u, axis]])
+    return min(hops, crowd.ring[axis] - hops) if crowd.ring[axis] > 0 else hops
 
 
 @cython.cfunc
@@ -178,7 +190,7 @@ def _step(crowd: Crowd, v: cython.Py_ssize_t, u: cython.Py_ssize_t, bits: cython
     onward: cython.longlong = crowd.where[u, axis] - crowd.where[v, axis]
     if onward == 0:
         return -1
-    if crowd.ring[axis] > 0 and 2 * abs(onward) > crowd.ring[axis]:
+    if crowd.ring[axis] > 0 and 2 * abs(onward) > crowd.sides[axis]:
         onward = -onward
     return beside(crowd, crowd.place[v], bits & 7 | (8 if onward > 0 else 0))
 
@@ -215,12 +227,12 @@ def _price(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, u: cython.
     least: cython.longlong = NEVER
     column: cython.int = crowd.sides[2]
     row: cython.int = cython.cast(cython.int, cell) // column
-    layer: cython.int = row // cython.cast(cython.int, crowd.sides[1])
-    x: cython.int = crowd.at[crowd.first[2] + cell - row * column]
-    y: cython.int = crowd.at[crowd.first[1] + row - layer * crowd.sides[1]]
+    z: cython.int = row // cython.cast(cython.int, crowd.sides[1])
+    x: cython.int = cython.cast(cython.int, cell) - row * column
+    y: cython.int = row - z * cython.cast(cython.int, crowd.sides[1])
     crowd.partner = -1
     crowd.reads += LOOK * (crowd.starts[v + 1] - crowd.starts[v])
-    own = _change(crowd, v, cell, crowd.at[layer], y, x, -1)
+    own = _change(crowd, v, cell, z, y, x, -1)
     if crowd.count[cell] < crowd.most and crowd.used[cell] + crowd.size[v] <= crowd.room:
         return own
     if own >= crowd.hopeless:
@@ -238,7 +250,7 @@ def _price(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, u: cython.
         crowd.between = 0
         change = _change(crowd, other, here, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], v)
         # The edge between the two, if there is one, keeps its length.
-        change += crowd.between * _hops(crowd, cell, crowd.at[layer], y, x, v)
+        change += crowd.between * _hops(crowd, cell, z, y, x, v)
         if change < least:
             crowd.partner = other
             least = change
@@ -328,10 +340,9 @@ def _carry(crowd: Crowd, source: cython.longlong, cell: cython.longlong) -> cyth
     k: cython.Py_ssize_t
     column: cython.int = crowd.sides[2]
     row: cython.int = cython.cast(cython.int, cell) // column
-    layer: cython.int = row // cython.cast(cython.int, crowd.sides[1])
-    x: cython.int = crowd.at[crowd.first[2] + cell - row * column]
-    y: cython.int = crowd.at[crowd.first[1] + row - layer * crowd.sides[1]]
-    z: cython.int = crowd.at[layer]
+    z: cython.int = row // cython.cast(cython.int, crowd.sides[1])
+    x: cython.int = cython.cast(cython.int, cell) - row * column
+    y: cython.int = row - z * cython.cast(cython.int, crowd.sides[1])
     for _ in range(crowd.count[source]):
         crowd.reads += LOOK * (crowd.starts[v + 1] - crowd.starts[v])
         for k in range(crowd.starts[v], crowd.starts[v + 1]):
@@ -361,13 +372,7 @@ def _middle(crowd: Crowd, v: cython.Py_ssize_t) -> cython.longlong:
         low: cython.longlong = crowd.sides[axis]
         high: cython.longlong = 0
         for k in range(crowd.starts[v], crowd.starts[v + 1]):
-            at = crowd.place[crowd.near[k]]
-            if axis == 2:
-                at = at % crowd.sides[2]
-            elif axis == 1:
-                at = at // crowd.sides[2] % crowd.sides[1]
-            else:
-                at = at // (crowd.sides[2] * crowd.sides[1])
+            at = crowd.where[crowd.near[k], axis]
             crowd.sum[at] += crowd.weight[k]
             low = min(low, at)
             high = max(high, at)

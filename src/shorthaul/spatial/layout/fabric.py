@@ -26,7 +26,8 @@ from shorthaul.spatial.model import Fabric, Load, Tree
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 Ways = npt.NDArray[np.uint16]
-NO_WAYS: Ways = np.empty((0, 0), np.uint16)
+#: Hops around what is dead to processors near by, in a window of this width along each axis: none.
+NO_WAYS: tuple[Ways, Counts] = np.empty((0, 0), np.uint16), np.ones(3, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +279,7 @@ def refine_on_fabric(
 ) -> Index:
     """Return places that annealing with so much effort finds (None: as long as it pays).
 
-    Where a table of all ways takes a small part of it, hops are counted around what is dead, else as if nothing were.
+    Hops are counted around what is dead as far as a table of these takes a small part of it, else as if nothing were.
     Vertices of many neighbours move to the middle of them. The temperature falls geometrically, stage by stage; each
     goes over the vertices in windows of light-first order.
     """
@@ -287,10 +288,8 @@ def refine_on_fabric(
     if n < 2 or effort <= 0 or search.expired():
         return place
     position = orders.positions(tree, "light-first")
-    spent = fabric.cells**2 * tuning.MEASURED_EFFORT
-    share = tuning.MEASURED_SHARE * min(effort, search.remaining_s())
-    ways = ways_around(fabric) if spent <= min(tuning.MOST_MEASURED, share) else NO_WAYS
-    if len(ways):
+    ways, spent = ways_around(fabric, min(effort, search.remaining_s()))
+    if len(ways[0]):
         search.spend(spent)
         effort -= spent
     crowd = crowd_of(tree, load, fabric, place, most, position, ways=ways)
@@ -320,23 +319,41 @@ def refine_on_fabric(
     return best_place
 
 
-def ways_around(fabric: Fabric) -> Ways:
-    """Return the hops between all processors, shape (cells, cells).
+def ways_around(fabric: Fabric, effort: float) -> tuple[tuple[Ways, Counts], float]:
+    """Return the hops between processors near one another, in a window as wide as it pays, and the effort of that.
 
-    It is empty if the lengths of the axes tell them, as where no link is dead, or if one is too large.
+    It pays with the share of links that are dead. None are told where the lengths of the axes do.
     """
     shape = (fabric.layers, fabric.height, fabric.width)
+    dead = 0.0
     for axis, others in enumerate(((1, 2), (0, 2), (0, 1))):
         links = fabric.links[2 * axis].reshape(shape)
         usual = links.max(others, keepdims=True)
-        if (links != usual).any() or (usual.ravel()[:-1] == 0).any():
-            break
-    else:
-        return NO_WAYS
-    ways = np.empty((fabric.cells, fabric.cells), np.uint16)
-    measure(net_of(fabric), ways)
-    among = usable(fabric)
-    return ways if ways[among][:, among].max() < 2**16 - 1 else NO_WAYS
+        dead += (links != usual).mean() + (usual.ravel()[:-1] == 0).mean() if shape[axis] > 1 else 0
+    share = min(tuning.MOST_MEASURED, dead * tuning.MEASURED_SHARE) * effort
+    for reach in tuning.MEASURED_REACHES:
+        window = np.minimum(np.array(shape, np.int64), 2 * reach + 1)
+        spent = 2 * fabric.cells * int(window.prod()) * tuning.MEASURED_EFFORT
+        if spent <= share and 2 * fabric.cells * window.prod() <= tuning.MEASURED_BYTES:
+            ways = np.empty((fabric.cells, window.prod()), np.uint16)
+            measure(net_of(fabric), usable(fabric).view(np.uint8), window, ways)
+            return (ways, window), spent
+    return NO_WAYS, 0
+
+
+def slots_of(sides: Counts, window: Counts) -> Index:
+    """Return where in a window, flattened, processors stand by how far onward they are, by axis; negative outside."""
+    far = int(sides.max()) - 1
+    slots = np.full((3, 2 * far + 1), -(2**28), np.int32)
+    stride = 1
+    for axis in (2, 1, 0):
+        side, width = sides[axis], window[axis]
+        onward = np.arange(1 - side, side)
+        place = np.where(onward % side > width // 2, onward % side - side + width, onward % side)
+        inside = (onward % side <= width // 2) | (place > width // 2)
+        slots[axis, far + onward[inside]] = place[inside] * stride
+        stride *= width
+    return slots
 
 
 def crowd_of(
@@ -347,7 +364,7 @@ def crowd_of(
     most: int,
     position: Index,
     kind: type[Crowd] = Crowd,
-    ways: Ways = NO_WAYS,
+    ways: tuple[Ways, Counts] = NO_WAYS,
 ) -> Crowd:
     """Return the vertices on their processors, numbered by ``position``; ``kind`` is the class or its plain twin."""
     n = tree.n
@@ -366,7 +383,8 @@ def crowd_of(
         (found.sides, found.at, found.ring),
         (fabric.memory_bytes, most),
         place[vertex],
-        ways,
+        ways[0],
+        slots_of(found.sides, ways[1]),
     )
 
 

@@ -317,17 +317,59 @@ def _is_near(net: Net, messages: Messages, i: cython.Py_ssize_t) -> cython.bint:
     return False
 
 
-def measure(net: Net, ways: cython.ushort[:, ::1]) -> None:
-    """Write the hops of the shortest ways between all processors, 2^16 - 1 where there is none or more."""
+def measure(
+    net: Net, among: cython.const_uchar[::1], window: cython.const_longlong[::1], ways: cython.ushort[:, ::1]
+) -> None:
+    """Write the hops of the shortest ways from every processor of ``among`` to those of them in a window around it.
+
+    The window has this odd width along each axis, or that of the grid. Place i of it along an axis is i processors
+    onward; the later half of the places are as far back as they are before the end. 2^16 - 1 stands where there is no
+    processor, no way, or one of more hops.
+    """
     source: cython.Py_ssize_t
-    cell: cython.Py_ssize_t
-    wanted: cython.uchar[::1] = np.zeros(ways.shape[0], np.uint8)
+    k: cython.Py_ssize_t
+    missing: cython.longlong
+    wanted: cython.uchar[::1] = np.zeros(among.shape[0], np.uint8)
+    inside: cython.longlong[::1] = np.zeros(ways.shape[1], np.int64)
     with cython.nogil:
         for source in range(ways.shape[0]):
-            search(net, source, wanted, 1, -1)  # for one that is not there, so for all
-            for cell in range(ways.shape[0]):
-                ways[source, cell] = min(net.away[cell], 0xFFFF)
+            missing = 0
+            for k in range(ways.shape[1] if among[source] else 0):
+                inside[k] = _in_window(net, source, k, window)
+                if inside[k] >= 0 and among[inside[k]]:
+                    wanted[inside[k]] = 1
+                    missing += 1
+            if missing > 0:
+                search(net, source, wanted, missing, -1)
+            for k in range(ways.shape[1]):
+                ways[source, k] = min(net.away[inside[k]], 0xFFFF) if missing > 0 and inside[k] >= 0 else 0xFFFF
         _clear(net)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _in_window(
+    net: Net, cell: cython.longlong, place: cython.longlong, window: cython.const_longlong[::1]
+) -> cython.longlong:
+    """Return the processor at a place of the window around another one, -1 where there is none."""
+    axis: cython.Py_ssize_t
+    found: cython.longlong = 0
+    for axis in range(2, -1, -1):
+        side = net.sides[axis]
+        onward = place % window[axis]
+        place = place // window[axis]
+        at = cell // net.strides[axis] % side
+        if window[axis] == side:
+            at = (at + onward) % side
+        else:
+            at += onward if onward <= window[axis] // 2 else onward - window[axis]
+            if net.ring[axis] > 0:
+                at = (at + side) % side
+            elif at < 0 or at >= side:
+                return -1
+        found += at * net.strides[axis]
+    return found
 
 
 def route_along(net: Net, messages: Messages) -> None:
