@@ -73,16 +73,18 @@ _PROOFS = {
     "grids": (
         "Every input is loaded and every output stored at least once. Beyond that: the graph holds levels of cells in "
         "boxes, each of which reads its own cell and those beside it a level below. Cut a schedule after every q-th of "
-        "these nodes. What those between two cuts read of others, and leave for others, is in fast memory at a cut, or "
-        "loaded or stored in between. Sets of cells have a least neighbourhood by their size (pushed down along the "
-        "axes, slice upon slice), so q nodes read and leave a number that is known. No value is computed twice."
+        "these nodes, before the next one takes its room. What those between two cuts read of others, and leave for "
+        "others, is in fast memory at a cut, or loaded or stored in between. Sets of cells have a least neighbourhood "
+        "by their size (pushed down along the axes, slice upon slice), so q nodes read and leave a number that is "
+        "known. No value is computed twice."
     ),
     "tables": (
         "Every input is loaded and every output stored at least once. Beyond that: nodes have different places of a "
         "table, and read those one step before them along its axes, themselves or by way of links. Cut a schedule "
-        "after every q-th of them. What those between two cuts read of others, and leave for others, is in fast memory "
-        "at a cut, or loaded or stored in between. It is known how many places q of them have before and after them at "
-        "least; letters of rows and columns that they read are loaded or there too. No value is computed twice."
+        "after every q-th of them, before the next one takes its room beside its operands. What those between two cuts "
+        "read of others, and leave for others, is in fast memory at a cut, or loaded or stored in between. It is known "
+        "how many places q of them have before and after them at least; letters of rows and columns that they read are "
+        "loaded or there too. No value is computed twice."
     ),
     "S-partition": (
         "Every input is loaded and every output stored at least once. The graph is a network, or holds sums of "
@@ -214,12 +216,12 @@ def best_bound(
     segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
     values["S-partition"] = least + segments.excess
     if not recompute:
+        tables = table_cuts.excess(cdag, budget, search=search.part(tuning.TABLES_BOUND_SHARE))
+        values["tables"] = least + tables.excess
         taken = np.concatenate([np.empty(0, np.int64), *(piece.nodes for piece in segments.pieces)])
         next_to = successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE), taken=taken)
         grids = histories.excess(cdag, budget, search=search.part(tuning.GRIDS_SHARE))
         values["grids"] = least + grids.excess
-        tables = table_cuts.excess(cdag, budget, search=search.part(tuning.TABLES_BOUND_SHARE))
-        values["tables"] = least + tables.excess
     keep(*map(_whole, (segments.pieces, next_to.pieces[:1], grids.pieces, tables.pieces)))
     argued = _tried_beside(replace(cdag, origin=None), budget, recompute, search)
     between, sums, crossed, cuts = argued.between, argued.sums, argued.crossed, argued.cuts

@@ -4,7 +4,8 @@ Let a schedule that computes no value twice be cut after every q-th of the N nod
 rest as well. What the nodes of a segment read outside it was in fast memory at its start, or is loaded in it, since it
 was computed before, or is an input. What others read of them, or is an output, is in fast memory at its end, or is
 stored in it. So a segment loads and stores what its nodes read and leave (:mod:`isoperimetry`), but for one memory at
-its start and one at its end, which are empty at the start and of no use at the end of the whole schedule. What is not
+its start and one at its end, which are empty at the start and of no use at the end of the whole schedule. A cut comes
+right before a node counted is computed (:func:`~shorthaul.pebble.bounds.piece.most_held`). What is not
 counted (a first level that is no input, a last level that is no output) may be computed in the same segment. On a line
 of cells, those near its ends need not be counted (:func:`known_networks.most_between`).
 """
@@ -22,8 +23,8 @@ from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.grids import grid_search, isoperimetry
 from shorthaul.pebble.bounds.grids.grid_search import History
 from shorthaul.pebble.bounds.networks import known_networks
-from shorthaul.pebble.bounds.piece import Piece, names
-from shorthaul.pebble.model import Cdag
+from shorthaul.pebble.bounds.piece import Piece, most_held, names
+from shorthaul.pebble.model import Cdag, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,30 +80,32 @@ def _cut(cdag: Cdag, found: History, budget: int, search: Search) -> _Cuts:
     """Return the bound on what the nodes of an iteration move beyond inputs and outputs, by the best cuts."""
     nodes = found.nodes
     is_open = not cdag.given[nodes[0]].all(), not cdag.is_output()[nodes[-1]].all()
-    counted = nodes[0].size * (len(nodes) - 1 - is_open[1])
-    weights, moved_weights = cdag.weights[nodes], cdag.weights[found.moved]
-    least = int(moved_weights.min())
+    counted = nodes[1 : len(nodes) - is_open[1]].ravel()
+    weights, least = cdag.weights[nodes], int(cdag.weights[found.moved].min())
     moved, best = 0, _Cuts(found, 0, 1, 1)
+    is_read = np.zeros(cdag.n, np.bool_)
+    is_read[found.moved] = True
+    held = most_held(cdag, counted, is_read & ~cdag.given, is_read, budget, least)
     known = int(weights[0].sum()) * (not is_open[0]) + int(weights[-1].sum()) * (not is_open[1])
     for is_space in (False, True):
         more, unit, segment = _segmented(
-            found, counted, budget // least, is_open, is_space, search.part(tuning.GRID_CUTS_SHARE)
+            found, len(counted), held, is_open, is_space, search.part(tuning.GRID_CUTS_SHARE)
         )
         if more * least > moved:
             moved = more * least
             best = _Cuts(found, max(0, moved - known), unit, segment, is_space=is_space)
     if nodes.ndim == 2 and not any(is_open):
         between = partial(known_networks.most_between, nodes.shape[1], len(nodes) - 1)
-        in_rows, words = known_networks.moved_at_least(between, budget, least, int(moved_weights.max()))
+        in_rows, words = known_networks.moved_at_least(between, budget, least)
         if in_rows > moved:
             best = _Cuts(found, max(0, in_rows - known), 1, words, rows=True)
     return best
 
 
 def _segmented(
-    found: History, counted: int, held: int, is_open: tuple[bool, bool], is_space: bool, search: Search
+    found: History, counted: int, held: IntArray, is_open: tuple[bool, bool], is_space: bool, search: Search
 ) -> tuple[int, int, int]:
-    """Return how many nodes are moved at least, with which unit and size of segments; so many are ``held``."""
+    """Return how many nodes are moved at least, with which unit and size of segments; so many are ``held`` at cuts."""
     nodes, moved, cut, between = found.nodes, 0, (1, 1), None
     sides = nodes.shape[1:]
     lost = (len(nodes) - 1) * isoperimetry.lost_at_walls(sides, has_corners=found.has_corners) * is_space
@@ -127,7 +130,7 @@ def _segmented(
             between = isoperimetry.links_in_space(len(sides), sizes) if is_space else isoperimetry.links(sides, sizes)
         ends = isoperimetry.least_ends(box, unit, most, is_open=is_open, between=between)[1:]
         segments = counted // (unit * np.arange(1, most + 1))
-        values = np.where(segments > 0, segments * ends - 2 * held * (segments - 1) - lost, 0)
+        values = np.where(segments > 0, segments * ends - held[np.maximum(0, segments - 1)] - lost, 0)
         first = int(values.argmax())
         if values[first] < moved > 0:  # longer segments are no better
             break

@@ -220,40 +220,39 @@ class Segments:
 def excess(cdag: Cdag, found: Network, budget: int, *, recompute: bool) -> Segments:
     """Return a lower bound on the traffic beyond inputs and outputs.
 
-    Segments of T loads, cut from the end, compute at most most(budget + T) nodes each, the first one, with r < T loads
-    and an empty memory, at most most(r) <= most(budget + T) r / T. Without ``recompute`` the stores are bounded in the
-    same way with all edges turned round: what a segment computes and does not store or keep is dominated from above.
-    Loads and stores together are bounded by what segments read and leave.
+    Segments of T loaded words, cut from the end, compute at most most(D) nodes each, the first one, with r < T words
+    and an empty memory, at most most(r) <= most(D) r / T. Here D = budget + T - 1: before its first load a segment has
+    room for that value, and all others are less than T words. Without ``recompute`` the stores are bounded in the
+    same way with all edges turned round: what a segment computes and does not store or keep is dominated from above;
+    what it stores last is in fast memory. Loads and stores together are bounded by what segments read and leave.
     """
-    least, widest = int(cdag.weights.min()), int(cdag.weights.max())
+    least = int(cdag.weights.min())
     inputs, outputs = (int(cdag.weights[chosen].sum()) for chosen in (cdag.is_input(), cdag.is_output()))
     loads, stores = (0, 1), (0, 1)
     for length in _LENGTHS:
         words = max(1, int(length * budget))
-        dominators = (budget + words + widest - 1) // least
+        dominators = (budget + words - 1) // least
         most, counted = found.most(dominators), found.counted(dominators)
         beyond = math.ceil(words * counted / max(most, 1.0) * (1 - _ROUNDING) - inputs)
         loads = max(loads, (beyond, words))
         if found.is_reversible and not recompute:
             beyond = math.ceil(words * counted / (most + dominators) * (1 - _ROUNDING) - outputs)
             stores = max(stores, (beyond, words))
-    moved, words = (0, 1) if recompute else moved_at_least(found.between, budget, least, widest)
+    moved, words = (0, 1) if recompute else moved_at_least(found.between, budget, least)
     apart, together = loads[0] + stores[0], moved - inputs - outputs
     return Segments(max(apart, together), loads[1], stores[1], words if together > apart else 0)
 
 
-def moved_at_least(
-    between: Callable[[int], tuple[float, int] | None], budget: int, least: int, widest: int
-) -> tuple[int, int]:
-    """Return what nodes of ``least`` to ``widest`` weight move by what segments of them read and leave.
+def moved_at_least(between: Callable[[int], tuple[float, int] | None], budget: int, least: int) -> tuple[int, int]:
+    """Return what nodes of ``least`` weight and more move by what segments of them read and leave.
 
     And how many words each of these segments moves. ``between`` is that of a :class:`Network`. No value is computed
-    twice.
+    twice. What a segment moves last is in fast memory at its end, and read by others if it was loaded: it counts once.
     """
     moved, best = 0, 1
     for length in _LENGTHS:
         words = max(1, int(length * budget))
-        reach = 2 * budget + words + widest - 1
+        reach = 2 * budget + words - 1
         found = words * _full_segments(between, reach // least, (reach - budget) // least)
         if found > moved:
             moved, best = found, words

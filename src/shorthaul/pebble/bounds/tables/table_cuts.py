@@ -9,8 +9,10 @@ outside A a step after them.
 value is in fast memory at its start, or loaded in it. So is a link of it, if the node reads that: on the way from the
 value to the node one has been computed before the segment, and is read in it. Likewise a place of L(A) that is read
 from outside A is in fast memory at the end of the segment, or stored in it, itself or a link of it; so is an output.
-Links have one owner, so different places have different values. The memory holds so many values at both ends of a
-segment, none at the start of the first one, and what it holds at the end of the last is of no use. A step before a node
+Links have one owner, so different places have different values. A cut comes right before a node of the table is
+computed: the memory has room for it, and what that node reads outside the table, letters too, is left by no segment.
+It holds so many values at both ends of a segment (:func:`~shorthaul.pebble.bounds.piece.most_held`), none at the start
+of the first one, and what it holds at the end of the last is of no use. A step before a node
 where there is no place, or one that it does not read, is a read less; a node that is no output is left once less if
 there is no place, or one that does not read it, a step after it on some axis. No node is in two segments, so all of
 this is lost once. First loads of inputs and stores of outputs are no excess.
@@ -44,10 +46,10 @@ import numpy as np
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.grids import isoperimetry
-from shorthaul.pebble.bounds.piece import Piece, names
+from shorthaul.pebble.bounds.piece import Piece, most_held, names
 from shorthaul.pebble.bounds.tables import lanes
 from shorthaul.pebble.bounds.tables.table_search import Table, tables
-from shorthaul.pebble.model import BoolArray, Cdag
+from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 
 _ROUNDING = 1e-6
 
@@ -116,6 +118,7 @@ def _cut(cdag: Cdag, table: Table, budget: int, search: Search) -> Cut:
     without = _without_letters(cdag, table, counted)
     lost, is_helped = lanes.lost(cdag, table) if table.has_lanes else (_lost(cdag, table), False)
     lost += without
+    room = held(cdag, table, budget, least)
     best = Cut(0, 1, 1)
     for unit, most in ((1, total),) if table.axes == 2 else tuning.GRID_CLASSES:
         sizes = unit * np.arange(4 if len(table.helpers) else 1, most + 1)
@@ -133,12 +136,22 @@ def _cut(cdag: Cdag, table: Table, budget: int, search: Search) -> Cut:
             both = isoperimetry.least_ends(_space(2 * unit * most), unit, most, is_open=(False, False))
             read = both[1 : len(sizes) + 1].astype(np.float64)
         count = total // sizes
-        values = (count * read - 2 * (budget // least) * (count - 1)).astype(np.int64)
+        values = (count * read).astype(np.int64) - room[count - 1]
         first = int(values.argmax())
         if best.moved > 0 and (int(values[first]) - lost) * least - known < best.moved:  # longer ones are no better
             break
         best = max(best, Cut((int(values[first]) - lost) * least - known, unit, int(sizes[first])))
     return best
+
+
+def held(cdag: Cdag, table: Table, budget: int, least: int) -> IntArray:
+    """Return what the memory holds at most at so many cuts; on lanes, what helpers say of the table may be left."""
+    is_left, is_read = np.zeros((2, cdag.n), np.bool_)
+    is_left[table.nodes] = is_left[table.links[:, 0]] = True
+    is_left[table.helpers[:, 0]] = table.has_lanes
+    is_left[cdag.given] = False
+    is_read[table.moved] = True
+    return most_held(cdag, table.nodes[~cdag.given[table.nodes]], is_left, is_read, budget, least)
 
 
 def _space(most: int) -> isoperimetry.Box:

@@ -70,12 +70,14 @@ def tables(cdag: Cdag, *, search: Search) -> list[Table]:
     inner = np.bincount(targets[~cdag.given[sources]], minlength=cdag.n)
     is_score = (inner == 0) & (readers == 1)  # computed from inputs alone, for one other
     best: tuple[int, IntArray, list[tuple[IntArray, IntArray]]] = (0, np.empty(0, np.int64), [])
+    last = edges[:0]
     for number, kept in enumerate((edges, edges, edges, edges[~is_score[edges[:, 0]]])):
         owner = np.full(cdag.n, -1, np.int64)
         if number > 0:
             kept, owner = _contracted(cdag, kept, search, with_letters=number > 1)
-        if not len(kept) or (number > 0 and owner.max() < 0):
+        if not len(kept) or (number > 0 and owner.max() < 0) or np.array_equal(kept, last):
             continue
+        last = kept
         placed = list(_placed(cdag.n, kept, search))
         best = max(best, (sum(len(nodes) for nodes, _ in placed), owner, placed), key=lambda found: found[0])
         if 2 * best[0] > np.count_nonzero(~cdag.given):
@@ -129,7 +131,8 @@ def _contracted(cdag: Cdag, edges: IntArray, search: Search, *, with_letters: bo
 def _placed(n: int, edges: IntArray, search: Search) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield nodes and their places, table by table."""
     edges, way, classes = _squared(n, edges)
-    if len(edges) / tuning.TABLES_STEPS > search.left():
+    is_denser = len(edges) > max(_AXES) * len(distinct(edges[:, 1]))  # as levels of a stencil are
+    if is_denser or len(edges) / tuning.TABLES_STEPS > search.left():
         return
     search.spend(len(edges) / tuning.TABLES_STEPS)
     ways = np.array(_joined(edges, way.tolist(), classes), dtype=np.int64)[way]

@@ -65,13 +65,14 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     is_open = not given.all(), not ends.all()
     weights, moved_nodes = game.cdag.weights, np.append(nodes, links.nodes)
     least = int(weights[moved_nodes].min())
-    held = game.budget // least
+    counted = table[1 : len(table) - is_open[1]].ravel().tolist()
+    held = most_held(game, counted, set(moved_nodes[~game.cdag.given[moved_nodes]].tolist()), moved_nodes, least)
     if not part.get("rows", False):
         moved = _of_segments(part, table, held, is_open=is_open) * least
     elif len(sides) != 2 or any(is_open):
         raise WrongError("rows are those of a line of cells, from inputs to outputs")
     else:
-        moved = _of_rows(part, table, game.budget, least, int(weights[moved_nodes].max()))
+        moved = _of_rows(part, table, game.budget, least)
     known = [int(weights[level].sum()) for level, opened in zip(table[[0, -1]], is_open, strict=True) if not opened]
     return Proven(max(0, moved - sum(known)), moved_nodes)
 
@@ -131,7 +132,7 @@ def _are_read(game: Game, table: IntArray, links: _Links, *, has_corners: bool) 
                 raise WrongError(f"nodes: {game.id(reader)} does not read {game.id(node)}")
 
 
-def _of_segments(part: Mapping[str, Any], table: IntArray, held: int, *, is_open: tuple[bool, bool]) -> int:
+def _of_segments(part: Mapping[str, Any], table: IntArray, held: list[int], *, is_open: tuple[bool, bool]) -> int:
     """Return how many nodes are moved at least: what segments read and leave beyond what the memory holds."""
     cells = int(table[0].size)
     counted = cells * (len(table) - 1 - is_open[1])
@@ -153,7 +154,22 @@ def _of_segments(part: Mapping[str, Any], table: IntArray, held: int, *, is_open
         around = neighbourhoods(table.shape[1:], most, has_corners=corners)
         cuts = cut_sizes(table.shape[1:], most) if part.get("both", False) else None
     ends = least_ends(around, cells, unit, steps, is_open=is_open, cuts=cuts, space=part.get("space", False))
-    return count * ends - 2 * held * (count - 1) - lost
+    return count * ends - sum(held[: count - 1]) - lost
+
+
+def most_held(game: Game, counted: list[int], left: set[int], read: IntArray, least: int) -> list[int]:
+    """Return how many values the memory holds right before each of some nodes is computed, the largest numbers first.
+
+    Each weighs ``least`` at least. One of ``left`` is held for what comes before, and one of ``read`` for what follows.
+    What else a node reads takes room, and so will the node itself.
+    """
+    weights, operands, found = game.cdag.weights.tolist(), game.operands(), []
+    kinds = left, set(read.tolist())
+    for node in counted:
+        rooms = (game.budget - sum(weights[one] for one in [*operands[node], node] if one == node or one not in kind)
+                 for kind in kinds)  # fmt: skip
+        found.append(sum(max(0, room) // least for room in rooms))
+    return sorted(found, reverse=True)
 
 
 def in_space(axes: int, most: int, *, has_corners: bool) -> IntArray:
@@ -189,13 +205,13 @@ def lost_at_walls(sides: tuple[int, ...], *, has_corners: bool) -> int:
     return lacking + at_walls
 
 
-def _of_rows(part: Mapping[str, Any], table: IntArray, budget: int, least: int, widest: int) -> int:
+def _of_rows(part: Mapping[str, Any], table: IntArray, budget: int, least: int) -> int:
     levels, cells = table.shape
     words = whole(part, "segment", 1)
 
     def most(held: int) -> tuple[Fraction, int]:
         """Return how many nodes segments compute at most, and of how many, that many memories read and left."""
-        ends = max(15, (held * budget + words + widest - 1) // least)
+        ends = max(15, (held * budget + words - 1) // least)
         if ends >= 2 * (cells - 1):
             raise WrongError("segment is more than the cells of a line allow")
         return Fraction(ends * ends + 12, 24), (levels - 1) * max(0, cells - 2 * -(-ends // 6))

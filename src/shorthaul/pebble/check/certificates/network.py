@@ -40,14 +40,14 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     if not given.all():
         raise WrongError(f"nodes: {game.id(int(levels[0][~given][0]))} is no input")
     weights = game.cdag.weights[nodes]
-    least, widest = int(weights.min()), int(weights.max())
+    least = int(weights.min())
     moved = 0
     for key in ("loaded", "stored"):
         words = whole(part, key, 1)
         if key == "stored" and (name == "pyramid" or game.recompute or not ends.all()):
             continue
         known = int(game.cdag.weights[levels[0 if key == "loaded" else -1]].sum())
-        held = (game.budget + words + widest - 1) // least
+        held = (game.budget + words - 1) // least
         most, counted = _dominated(name, inputs, len(nodes) - inputs, held)
         most = max(most, 1.0) if key == "loaded" else most + held
         moved += max(0, math.ceil(words * counted / most * (1 - _ROUNDING)) - known)

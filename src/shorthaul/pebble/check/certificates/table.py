@@ -65,7 +65,10 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     if letters:
         lost += _without_letters(game, {node: place for place, node in where.items()}, letters, helpers)
     count = total // segment
-    moved = count * ends - 2 * (game.budget // least) * (count - 1) - lost
+    left = {*nodes.tolist(), *owner, *(pair[0] for pair in helpers if part.get("lanes", False) is True)}
+    computed = [node for node in nodes.tolist() if not given[node]]
+    held = grid.most_held(game, computed, left - set(np.flatnonzero(given).tolist()), moved_nodes, least)
+    moved = count * ends - sum(held[: count - 1]) - lost
     known = int(weights[nodes[given[nodes] | is_output[nodes]]].sum()) + int(weights[list(letters.values())].sum())
     return Proven(max(0, moved * least - known), moved_nodes)
 
