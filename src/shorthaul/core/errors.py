@@ -190,12 +190,19 @@ class InfeasibleError(ShorthaulError):
 
     def __str__(self) -> str:
         where = f" at {self.place}" if self.place else ""
-        lines = [f"infeasible{where}: {self.resource}: {self.demand:.15g} needed, the limit is {self.limit:.15g}"]
-        lines.extend(f"  {item.who}: {item.amount:.15g}" for item in self.contributors)
+        lines = [
+            f"infeasible{where}: {self.resource}: {_amount(self.demand)} needed, the limit is {_amount(self.limit)}"
+        ]
+        lines.extend(f"  {item.who}: {_amount(item.amount)}" for item in self.contributors)
         if self.cure:
             lines.append(f"  do:      {self.cure}")
         lines.extend(map(str, self.further))
         return "\n".join(lines)
+
+
+def _amount(value: float) -> str:
+    """Return an amount in digits, a whole number to the last one."""
+    return f"{value:d}" if isinstance(value, int) else f"{value:.15g}"
 
 
 class NoPlanError(ShorthaulError):

@@ -156,6 +156,14 @@ def test_published_front_of_a_sample_rate_converter(tmp_path: Path) -> None:
         dataflow.buffers(chain(), deadline=959)
 
 
+def test_no_room_is_enough_for_a_period_of_nothing() -> None:
+    ends = (SdfActor("a", {"t": 1}), SdfActor("b", {"t": 2}))
+    graph = SdfGraph("pair", ends, (SdfChannel("c", "a", 1, "b", 1, 0, 4),))
+    assert dataflow.buffers(graph, deadline=1).cost["storage_tokens"] == 3
+    with pytest.raises(InfeasibleError, match=r"room in a buffer.*limit is 1152921504606846976"):
+        dataflow.buffers(graph, deadline=0)
+
+
 def test_what_has_no_front_is_refused() -> None:
     with pytest.raises(InputError, match="never ends"):
         dataflow.buffers(chain(channels=chain().channels[:5]))

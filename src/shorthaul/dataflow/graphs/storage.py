@@ -18,6 +18,7 @@ from math import gcd, lcm
 
 import numpy as np
 
+from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
 from shorthaul.dataflow.graphs.periodic import Analysis, CriticalCycle, period_of
 from shorthaul.dataflow.graphs.storage_kernels import ANY, unmet
@@ -28,6 +29,8 @@ from shorthaul.graphs.csr import IntArray
 
 #: Effort of one distribution that is taken up.
 _STEP_EFFORT = 4e-5
+#: Tokens that a buffer may hold, so that sums of them stay whole numbers of 64 bits.
+MOST_ROOM = 2**60
 #: Some buffers, by number, and their capacities.
 Part = tuple[tuple[int, int], ...]
 
@@ -299,6 +302,9 @@ class StorageFront:
 
     def _room(self, part: Part) -> tuple[SdfChannel, ...]:
         for place, held in part:
+            if held > MOST_ROOM:  # no finite room is enough, as for a period of 0
+                cure = "allow a longer period"
+                raise InfeasibleError("room in a buffer", demand=held, limit=MOST_ROOM, place="--deadline", cure=cure)
             if (place, held) not in self._rooms:
                 self._rooms[place, held] = self._buffers[place].room(held)
         return tuple(channel for pair in part for channel in self._rooms[pair])
