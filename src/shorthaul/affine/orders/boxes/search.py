@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 from math import prod
 
 import numpy as np
@@ -69,6 +70,7 @@ class BoxSearch:
             *edges,
             *([-(-options[-1] // edge) for edge in options] for _ in levels[1:] for options in edges),
         ]
+        self._best_near: dict[tuple[int, ...], tuple[tuple[int, ...], float]] = {}
 
     def best(self, further: Sequence[tuple[int, ...]] = ()) -> Found | None:
         """Return the best boxes found, None if not even boxes of one instance fit; ``further``: innermost edges."""
@@ -96,12 +98,15 @@ class BoxSearch:
         """Add the boxes to which better neighbours lead from those ``here``, which load so much."""
         for _ in range(MOST_BOX_ROUNDS):
             effort.step()
-            near = self._neighbours(here)
-            values = self._values(near)
-            at = int(values.argmin())
-            if not values[at] < value:
+            if here not in self._best_near:  # ways from several starts meet
+                near = self._neighbours(here)
+                values = self._values(near)
+                at = int(values.argmin())
+                self._best_near[here] = tuple(near[at].tolist()), float(values[at])
+            near_here, less = self._best_near[here]
+            if not less < value:
                 break
-            here, value = tuple(near[at].tolist()), float(values[at])
+            here, value = near_here, less
         if self.small and value < float("inf"):
             here = self._smaller(here, value)
         if value < float("inf") and here not in result:
@@ -187,14 +192,18 @@ class BoxSearch:
 
     def _neighbours(self, here: tuple[int, ...]) -> IntArray:
         """Return all candidates in which one number differs, or two of one level or of one loop."""
-        found, width = [here], len(self.tiled)
+        width, own = len(self.tiled), np.array([here], np.int64)
+        blocks = [own]
         for at, options in enumerate(self.choices):
-            found += [(*here[:at], value, *here[at + 1 :]) for value in options]
+            blocks.append(np.repeat(own, len(options), axis=0))
+            blocks[-1][:, at] = options
         for a, b in combinations(range(len(here)), 2):
             if a // width == b // width or a % width == b % width:
-                for first, second in product(self.choices[a], self.choices[b]):
-                    found.append((*here[:a], first, *here[a + 1 : b], second, *here[b + 1 :]))
-        return np.array(found, np.int64).reshape(len(found), len(here))
+                first, second = self.choices[a], self.choices[b]
+                blocks.append(np.repeat(own, len(first) * len(second), axis=0))
+                blocks[-1][:, a] = np.repeat(first, len(second))
+                blocks[-1][:, b] = np.tile(second, len(first))
+        return np.concatenate(blocks)
 
     def _edges(self, boxes: IntArray) -> list[list[FloatArray]]:
         """Return the edges of every coordinate, outermost level first."""
@@ -213,17 +222,28 @@ class BoxSearch:
 
     def _values(self, boxes: IntArray) -> FloatArray:
         """Return what the loads of all levels count, infinite where a box does not fit."""
-        within = [np.full(len(boxes), float(extent)) for extent in self.extents]
-        visits, total = np.ones(len(boxes)), np.zeros(len(boxes))
+        edges = self._edges(boxes)
+        fits = np.ones(len(boxes), np.bool_)
+        for level, own in zip(self.levels, edges, strict=True):
+            fits &= 1.0 + sum(item.count(own) for item in self.cells) <= level.capacity
+        values = np.full(len(boxes), np.inf)
+        if fits.any():  # few neighbours fit, and what they hold is told sooner than what they load
+            values[fits] = self._loads([[edge[fits] for edge in own] for own in edges])
+        return values
+
+    def _loads(self, levels: list[list[FloatArray]]) -> FloatArray:
+        """Return what the loads of all levels count, by the edges of every level."""
+        count = len(levels[0][0])
+        within = [np.full(count, float(extent)) for extent in self.extents]
+        visits, total = np.ones(count), np.zeros(count)
         first = sum(item.share * float(item.count(self.extents)) for item in self.cells if item.fresh)
-        for number, (level, edges) in enumerate(zip(self.levels, self._edges(boxes), strict=True)):
+        for number, (level, edges) in enumerate(zip(self.levels, levels, strict=True)):
             outer = () if number else self.outer
-            room = 1.0 + sum(item.count(edges) for item in self.cells)
             loads = visits * self._visited(within, edges, outer)[0] - first
             if self.slack != NO_SLACK:
                 share = (1 + self.slack.rows * self._short(edges)) / (1 + self.slack.strips * self._has_strips(edges))
                 loads *= share
-            total = np.where(room <= level.capacity, total + level.weight * loads, np.inf)
+            total = total + level.weight * loads
             for at in (*outer, *self.tiled):
                 visits = visits * np.ceil(within[at] / edges[at])
             within = edges
@@ -248,39 +268,49 @@ class BoxSearch:
         Loops are placed from the innermost outwards. A group is paid for when the first loop it depends on is placed:
         once for every turn of the loops not placed yet.
         """
-        count = len(edges[0])
         turns = {at: np.ceil(within[at] / edges[at]) for at in (*outer, *self.tiled)}
-        outside = np.ones(count) * prod(turns[at] for at in outer)
+        outside = np.ones(len(edges[0])) * prod(turns[at] for at in outer)
         paid = self._paid(within, edges)
-        best: dict[frozenset[int], tuple[FloatArray, IntArray]] = {
-            frozenset(): (np.zeros(count), np.zeros(0, np.int64))
-        }
-        for size in range(1, len(self.tiled) + 1):
-            for members in combinations(self.tiled, size):
-                inside = frozenset(members)
-                others = outside * prod(turns[at] for at in self.tiled if at not in inside)
-                options = [
-                    best[inside - {at}][0]
-                    + others
-                    * sum(
-                        (
-                            paid[number, at]
+        best = {frozenset[int](): np.zeros(len(edges[0]))}
+        options: dict[frozenset[int], list[FloatArray]] = {}
+        for inside, left, last in self._placed:
+            others = outside * prod(turns[at] for at in left)
+            options[inside] = [
+                best[inside - {at}] + others * sum(paid[number, at] for number in numbers)
+                if numbers
+                else best[inside - {at}]
+                for at, numbers in last
+            ]
+            best[inside] = functools.reduce(np.minimum, options[inside])
+        order: list[int] = []
+        for inside, _, last in reversed(self._placed):
+            if inside == frozenset(self.tiled).difference(order):
+                costs = [option[0] for option in options[inside]]
+                order.append(last[costs.index(min(costs))][0])
+        return best[frozenset(self.tiled)] + self._rest(edges, outside), tuple(order)
+
+    @functools.cached_property
+    def _placed(self) -> list[tuple[frozenset[int], list[int], list[tuple[int, list[int]]]]]:
+        """Sets of loops that are placed, the loops left, and each that may be placed last with the groups paid then."""
+        return [
+            (
+                frozenset(members),
+                [at for at in self.tiled if at not in members],
+                [
+                    (
+                        at,
+                        [
+                            number
                             for number, item in enumerate(self.cells)
-                            if at in item.loops and not item.loops & (inside - {at})
-                        ),
-                        np.zeros(count),
+                            if at in item.loops and item.loops.isdisjoint({*members} - {at})
+                        ],
                     )
                     for at in members
-                ]
-                least = np.stack(options)
-                best[inside] = least.min(axis=0), least.argmin(axis=0)
-        order: list[int] = []
-        left = frozenset(self.tiled)
-        while left:
-            chosen = sorted(left, key=self.tiled.index)[int(best[left][1][0])]
-            order.append(chosen)
-            left -= {chosen}
-        return best[frozenset(self.tiled)][0] + self._rest(edges, outside), tuple(order)
+                ],
+            )
+            for size in range(1, len(self.tiled) + 1)
+            for members in combinations(self.tiled, size)
+        ]
 
     def _paid(self, within: list[FloatArray], edges: list[FloatArray]) -> dict[tuple[int, int], FloatArray]:
         """Return what a group costs with a loop innermost among those it depends on."""
