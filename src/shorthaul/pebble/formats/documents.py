@@ -39,7 +39,7 @@ CDAG_KIND = "shorthaul/cdag"
 PLAN_KIND = "shorthaul/pebble-plan"
 #: What an input may hold.
 _DOCUMENTS = f"a document of kind '{CDAG_KIND}', or an object from each node to the list of what it is computed from"
-_CONTENTS = f"{_DOCUMENTS}, HyperDAG text, DOT, or MatrixMarket"
+_CONTENTS = f"{_DOCUMENTS}, HyperDAG text, DOT, MatrixMarket, GraphML, GML, or an edge list"
 _NODE_KEYS = {"id", "weight", "compute", "input", "output"}
 _NAMES = ("load", "store", "compute", "delete", "accumulate")
 
