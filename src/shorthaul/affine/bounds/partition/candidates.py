@@ -221,7 +221,30 @@ def _of_paths(
             whole = Part(statement, ground.domain, subset, order, ground=ground)
             found.extend(_of_part(whole, flow, limit, where, symmetric=symmetric))
     found.sort(key=lambda item: -item.worth(0))
+    found.extend(until_out_of_effort(_widened(found, usable, flow, where)))
+    found.sort(key=lambda item: -item.worth(0))
     return found[:MOST_ARGUMENTS]
+
+
+def _widened(
+    found: Sequence[Candidate], usable: Sequence[Path], flow: DataFlow, where: tuple[Instance, ...]
+) -> Iterator[Candidate]:
+    """Yield the best argument with all paths of its projections, if it is worth more.
+
+    A place of a projection costs a word for each of them, as a body with three coordinates and a mass.
+    """
+    plain = (item for item in found if item.argument.symmetry is None and not item.argument.parts[0].own)
+    for item in itertools.islice(plain, 1):
+        part, limit = item.argument.parts[0], item.argument.exponents.limit
+        kernels = {path.kernel for path in part.paths}
+        paths = tuple(path for path in usable if path.kernel in kernels)
+        common = part.domain
+        for path in paths:
+            common = common.intersect(path.domain)
+        if len(paths) > len(part.paths) and thickness(common) == len(part.order):
+            whole = Part(part.statement, common.coalesce(), paths, part.order)
+            made = _of_part(whole, flow, limit, where, symmetric=False)
+            yield from (one for one in made if one.worth(0) > LEAST_GAIN * item.worth(0))
 
 
 def _of_part(
@@ -282,9 +305,8 @@ def sub_bound(argument: Partition, flow: DataFlow, events: int | None = None) ->
     T = ratio * S if events is None else sympy.Integer(events)
     K = S + T
     U = (K / rational(sigma)) ** rational(sigma)
-    for s, beta in zip(exponents.s, exponents.beta, strict=True):
-        if s:
-            U *= (rational(s) / rational(beta)) ** rational(s)
+    for base, exponent in exponents.powers():
+        U *= rational(base) ** rational(exponent)
     if argument.symmetry is not None:
         U /= sympy.sqrt(2)
     if exponents.limit is not None:

@@ -29,8 +29,13 @@ Shape = tuple[tuple[bool, Subspace], ...]
 def merged_statements(flow: DataFlow, found: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
     """Return arguments over two statements or more that share vertices, and over pieces of one statement."""
     single = [item for item in found if len(item.argument.parts) == 1 and item.argument.symmetry is None]
-    single = [item for item in single if item.argument.exponents.limit is None]
+    single = [item for item in single if item.argument.exponents.limit is None and not _is_wide(item.argument.parts[0])]
     return [*_pairs(flow, single, where), *_groups(flow, single, where), *merged_pieces(flow, single, where)]
+
+
+def _is_wide(part: Part) -> bool:
+    """True if projections have many paths each: their pairings are too many to try."""
+    return len(part.paths) > max(3, len(part.order))
 
 
 def _pairs(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
