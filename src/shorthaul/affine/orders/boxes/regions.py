@@ -32,15 +32,19 @@ class Region:
 
     def narrowed(self, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
         """Return the ends of the coordinates within boxes, shape (boxes, coordinates); an empty box has low > high."""
-        low, high = low.copy(), high.copy()
-        for *factors, constant in self.constraints * _ROUNDS:
-            most = constant + sum(factor * (high if factor > 0 else low)[:, at] for at, factor in enumerate(factors))
-            for at, factor in enumerate(factors):
+        low, high = low.T.copy(), high.T.copy()
+        # a constraint of one coordinate says all in the first round
+        for *factors, constant in self.constraints + self.coupled().constraints * (_ROUNDS - 1):
+            used = [(at, factor) for at, factor in enumerate(factors) if factor]
+            most = constant + sum(factor * (high if factor > 0 else low)[at] for at, factor in used)
+            for at, factor in used:
+                left = most - factor * (high if factor > 0 else low)[at]
+                left = left if abs(factor) == 1 else left // abs(factor)
                 if factor > 0:
-                    low[:, at] = np.maximum(low[:, at], -((most - factor * high[:, at]) // factor))
-                elif factor < 0:
-                    high[:, at] = np.minimum(high[:, at], (most - factor * low[:, at]) // -factor)
-        return low, high
+                    np.maximum(low[at], -left, out=low[at])
+                else:
+                    np.minimum(high[at], left, out=high[at])
+        return low.T, high.T
 
 
 def union(parts: Iterable[isl.Set]) -> isl.Set:
