@@ -480,3 +480,17 @@ def test_of_a_full_processor_the_vertex_that_gains_most_makes_room() -> None:
         anneal_crowd(crowd, Random(seed), np.zeros(64, np.uint64), (3, 4), 500.0)
         assert crowd.grown == -2
         assert np.array(crowd.place).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+
+
+def test_large_messages_are_laid_out_as_well_as_small_ones(tmp_path: Path) -> None:
+    text = "{name: wide, grid: {width: 30, height: 30}, processor: {memory_bytes: 64}}"
+    machine = written(tmp_path / "m.yaml", text)
+    for seed in (1, 2):
+        one, many = (
+            engine.plan(
+                f"random-recursive:n=200,seed={seed}", machine=machine, weights=[size] * 200, effort=0.2, seed=1,
+                per_processor=1, baselines=False,
+            ).cost["energy_hops"]
+            for size in (1, 1000)
+        )  # fmt: skip
+        assert many <= 1.03 * 1000 * one

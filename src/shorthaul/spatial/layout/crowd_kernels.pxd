@@ -22,6 +22,7 @@ cdef class Crowd:
     cdef const int[:, ::1] slots
     cdef Py_ssize_t middle  # of the slots of an axis
     cdef bint is_flat
+    cdef readonly long long unit  # of hops times weights that moves are accepted by
     cdef long long reads
     cdef long long hopeless
     cdef Py_ssize_t partner

@@ -67,6 +67,7 @@ class Crowd:
         self.middle = slots.shape[1] // 2
         self.is_flat = self.sides[0] == 1 and max(self.ring) == 0 and self.at[-1] == self.sides[2] - 1
         self.is_flat = self.is_flat and self.at[self.sides[1]] == self.sides[1] - 1
+        self.unit = max(1, int(np.asarray(self.weight).mean()) // 16) if len(self.weight) else 1
         self.reads = 0
         self.partner = -1
         self.between = 0
@@ -314,7 +315,7 @@ def _exchange(
     if cell < 0 or cell == here or crowd.living[cell] == 0:
         return
     worse: cython.longlong = _carry(crowd, here, cell) + _carry(crowd, cell, here)
-    if worse > 0 and (worse >= accepted.shape[0] or random.word() >= accepted[worse]):
+    if not is_accepted(crowd, random, accepted, worse):
         return
     crowd.grown += worse
     count: cython.longlong = crowd.count[cell]
@@ -410,6 +411,21 @@ def centre_crowd(crowd: Crowd, vertices: cython.const_int[::1]) -> None:
                     break
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+@cython.inline
+def is_accepted(
+    crowd: Crowd, random: Random, accepted: cython.const_ulonglong[::1], worse: cython.longlong
+) -> cython.bint:
+    """Whether a move that adds so many hops, times weights, is done."""
+    if worse <= 0:
+        return True
+    if crowd.unit > 1:
+        worse = worse // crowd.unit
+    return worse < accepted.shape[0] and random.word() < accepted[worse]
+
+
 def anneal_crowd(
     crowd: Crowd,
     random: Random,
@@ -422,7 +438,7 @@ def anneal_crowd(
     A random vertex moves to the processor of a neighbour in the tree, or beside it, or if that is three hops away or
     more, mostly one hop towards it. Where a processor is full, it changes places with the one there, of up to
     ``MOST_PARTNERS``, whose edges grow least. One time in four, all on its processor change places with all on another.
-    A move that adds d hops is done if a random word is below ``accepted[d]``.
+    A move that adds d hops, times weights, is done if a random word is below ``accepted[d // unit]``.
     """
     begin: cython.longlong = window[0]
     count: cython.longlong = window[1] - window[0]
@@ -463,7 +479,7 @@ def anneal_crowd(
                 continue
             crowd.reads += MOVE - SKIP
             worse = _price(crowd, v, cell, u)
-            if worse > 0 and (worse >= accepted.shape[0] or random.word() >= accepted[worse]):
+            if not is_accepted(crowd, random, accepted, worse):
                 continue
             _move(crowd, v, cell, worse)
     return int(crowd.reads)

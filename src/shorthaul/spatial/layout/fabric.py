@@ -280,12 +280,14 @@ def refine_on_fabric(
     """Return places that annealing with so much effort finds (None: as long as it pays).
 
     Hops are counted around what is dead as far as a table of these takes a small part of it, else as if nothing were.
-    Vertices of many neighbours move to the middle of them. The temperature falls geometrically, stage by stage; each
-    goes over the vertices in windows of light-first order.
+    Vertices of many neighbours move to the middle of them. The temperature falls geometrically, stage by stage, from
+    a number of hops of a mean message to one of their geometric mean, so that light ones settle too; each stage goes
+    over the vertices in windows of light-first order.
     """
     n = tree.n
     effort = further(n, effort, search, tuning.CROWD_EFFORT)
-    if n < 2 or effort <= 0 or search.expired():
+    edges = load.weight[tree.parent >= 0]
+    if not len(edges) or effort <= 0 or search.expired():
         return place
     position = orders.positions(tree, "light-first")
     ways, spent = ways_around(fabric, min(effort, search.remaining_s()))
@@ -296,11 +298,12 @@ def refine_on_fabric(
     best, best_place = 0, place
     reads = min(effort, search.remaining_s()) * tuning.READS_PER_EFFORT / n
     steps = temperatures(reads, tuning.CROWD_FACTOR, tuning.CROWD_COLDEST)
+    steps *= np.geomspace(edges.mean(), np.exp(np.log(edges).mean()), len(steps))
     began, remaining_s, generator = time.monotonic(), search.remaining_s(), search.generator()
     middles = position[most_neighbours(tree.degrees() + (tree.parent >= 0))]
     centre_crowd(crowd, middles)
     for stage, temperature in enumerate(steps):
-        accepted = accepted_words(temperature)
+        accepted = accepted_words(temperature / crowd.unit)
         first = int(generator.integers(-tuning.WINDOW, 0))
         for begin in range(first, n, tuning.WINDOW):
             if time.monotonic() >= began + (stage + 1) / len(steps) * remaining_s or search.interrupted:
