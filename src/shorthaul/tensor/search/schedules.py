@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shorthaul.core.search import Search
 from shorthaul.tensor.cost_model.granularity import Execution, Granularities
 from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, PADDED, ROWS_EXACT, Profile, profile_of
 from shorthaul.tensor.model import Problem, Rules
@@ -124,19 +123,19 @@ class Schedules:
         consumed = {tensor for index in inside for tensor in operators[index].inputs}
         return sorted((produced - consumed) | (produced & set(retained)) | set(shared))
 
-    def begin(self, sequence: Sequence, seed: int, search: Search | None = None) -> Moves | None:
-        """Return an annealing that stands at a sequence; None if that has no plan, or ``search`` ends before."""
+    def begin(self, sequence: Sequence, seed: int) -> Moves | None:
+        """Return an annealing that stands at a sequence; None if that has no plan."""
         moves = Moves(self.sequences, seed)
         numbers = [self.number(group) for group in sequence]
         while (status := move_kernels.begin(moves, numbers)) != DONE:
-            if status == IMPOSSIBLE or (search is not None and search.expired()):
+            if status == IMPOSSIBLE:
                 return None
             self.settle(moves, status)
         return moves
 
-    def solution(self, sequence: Sequence, search: Search | None = None) -> Solution | None:
-        """Return a sequence with its latency; None if it has no plan, or ``search`` ends before it is known."""
-        moves = self.begin(sequence, 0, search)
+    def solution(self, sequence: Sequence) -> Solution | None:
+        """Return a sequence with its latency; None if it has no plan."""
+        moves = self.begin(sequence, 0)
         return None if moves is None else Solution(moves.best, sequence)
 
     def best(self, moves: Moves) -> Solution:
