@@ -59,6 +59,10 @@ EQUAL = {
         "for (int i = 0; i < n; i++) { int j = i + 1; for (int i = 0; i < 2; i++) c[j] += d[i]; }",
         "for (int i = 0; i < n; i++) for (int h = 0; h < 2; h++) c[i + 1] += d[h];",
     ),
+    "names of members": (
+        "struct P { double y; } p; p.y = d[0]; c[0] = y[1] + p.y;",
+        "double z; z = d[0]; c[0] = y[1] + z;",
+    ),
     "values of a table": (
         "double t[3][2] = {{c[0], 1}, {c[1]}}; d[0] = t[1][1];",
         "double t[3][2]; t[0][0] = c[0]; t[0][1] = 1; t[1][0] = c[1]; for (int h = 1; h < 2; h++) t[1][h] = 0; for (int h = 2; h < 3; h++) for (int g = 0; g < 2; g++) t[h][g] = 0; d[0] = t[1][1];",

@@ -31,6 +31,8 @@ def _walk(node: Any, known: dict[str, str], outer: Mapping[str, str], taken: set
     if isinstance(node, c_ast.ID):
         node.name = known.get(node.name, node.name)
         return
+    if isinstance(node, c_ast.FuncDecl | c_ast.Struct | c_ast.Union):
+        return  # parameters and members hide nothing in the block
     if isinstance(node, c_ast.Compound | c_ast.For):
         known, outer = {**known}, known
     for field, child in node.children():
