@@ -346,6 +346,8 @@ STEPS_PER_SIGN = 0.1
 
 
 # What does not matter.
+#: Placements without boxes after which a set of statements is given up until the best boxes are searched.
+MOST_FIRST_TRIES = 4
 #: Uses, and savings, of less than this part of all loads do not matter where orders are compared.
 NEGLIGIBLE = 1e-4
 #: Orders that load more than this part of all uses are worth trying in turns, and panels without triangular blocks.

@@ -7,6 +7,7 @@ import pytest
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.sized import Boxes, at_sizes
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.core.search import Search
@@ -65,3 +66,26 @@ def test_boxes_of_one_phase_are_reached_with_little_effort() -> None:
     flow = flow_dependences(program)
     upper = upper_bound(program, flow=flow, search=Search(effort=3))
     assert at_sizes(upper, flow, sizes, Search(effort=0.15)).value(sizes) < upper.value(sizes)
+
+
+def test_phases_are_joined_before_the_best_boxes_of_a_nest_that_has_none() -> None:
+    """Rows of causal attention: no boxes of all statements hold what a row needs, but those of some do."""
+    program = program_from_text(
+        "void f(int H, int N, int D, double Q[H][N][D], double K[H][N][D], double V[H][N][D], double S[N],"
+        " double O[H][N][D]) {\n"
+        "for (int h = 0; h < H; h++) for (int i = 0; i < N; i++) {\n"
+        "  double sum = 0.0;\n"
+        "  for (int j = 0; j <= i; j++) {\n"
+        "    S[j] = 0.0; for (int d = 0; d < D; d++) S[j] += Q[h][i][d] * K[h][j][d];\n"
+        "    S[j] = exp(S[j]); sum += S[j];\n"
+        "  }\n"
+        "  for (int d = 0; d < D; d++) {\n"
+        "    O[h][i][d] = 0.0; for (int j = 0; j <= i; j++) O[h][i][d] += S[j] * V[h][j][d];\n"
+        "    O[h][i][d] /= sum;\n"
+        "  }\n"
+        "}\n}"
+    )
+    flow, sizes = flow_dependences(program), {"H": 2, "N": 301, "D": 31, "S": 2048}
+    upper = upper_bound(program, flow=flow, search=Search(effort=3))
+    found = at_sizes(upper, flow, sizes, Search(effort=0.6))
+    assert any(isinstance(item, BoxStep) and len(item.names) > 1 for item in found.steps)

@@ -365,10 +365,10 @@ class Boxes:
         for option in self._freest(ordered, stepped):
             options.append(option)
             made = self._boxed(ordered, [option], stepped is not None)
-            if made is not None and (found is None or self.cost(made) < self.cost(found)):
+            if found is None or (made is not None and self.cost(made) < self.cost(found)):
                 found = made
                 yield found
-                if stepped is None:
+                if found is not None and stepped is None:
                     least = least or read_from_elsewhere(self.flow, ordered, self.sizes) * sum(self.weights.values())
                     if self.cost(found) * (1 + self.slack.strips) <= least:
                         return  # no others load less

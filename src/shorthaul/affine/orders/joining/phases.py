@@ -11,7 +11,7 @@ from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import nests_of
 from shorthaul.affine.orders.upper_bound import AnyStep, closed, components
-from shorthaul.affine.tuning import ABOUT_THE_SAME, MOST_BOX_FUSIONS, WORTH_JOINING
+from shorthaul.affine.tuning import ABOUT_THE_SAME, MOST_BOX_FUSIONS, MOST_FIRST_TRIES, WORTH_JOINING
 
 if TYPE_CHECKING:
     from shorthaul.affine.orders.sized import Boxes
@@ -46,22 +46,32 @@ def tried(flow: DataFlow, given: Sequence[AnyStep], boxes: Boxes) -> Iterator[li
 
 
 def _in_first_boxes(flow: DataFlow, steps: Sequence[AnyStep], search: Boxes) -> Iterator[list[AnyStep]]:
-    """Yield phases with one of them, or all of a loop nest, in the first boxes found, where that loads less.
+    """Yield phases with one of them, a loop nest, or joined ones in the first boxes found, where that loads less.
 
     Those come first that load most for the work that is expected, before the best boxes of any take what there is.
+    Joined ones, and further placements where the first has no boxes, come when all others had their turn.
     """
     result = list(steps)
     parts = (*nests_of(flow.program), *(item.names for item in steps))
     waiting = {frozenset(names): _work(search, names) for names in parts}
     paid = {names: search.total(_inside(result, names)) for names in waiting}
+    tries = dict.fromkeys(waiting, 0)
+    given = {*waiting}
     while waiting:
-        names = max(waiting, key=lambda names: paid[names] / waiting[names])
-        del waiting[names]
+        names = max(waiting, key=lambda names: (names in given and not tries[names], paid[names] / waiting[names]))
+        work = waiting.pop(names)
         inside = _inside(result, names)
         if paid[names] and all(names.issuperset(item.names) for item in inside):
             made = search.of(names, first=True)
+            tries[names] += 1
+            if made is None and tries[names] < MOST_FIRST_TRIES:
+                waiting[names] = 2 * work
             if made is not None and search.cost(made) < paid[names]:
                 result = [*(item for item in result if item not in inside), made]
+                joint = {closed(flow, result, made, item) for item in result if item is not made and _share(made, item)}
+                for other in sorted(joint - {*tries}, key=sorted):
+                    if len(tries) < MOST_BOX_FUSIONS:
+                        waiting[other], tries[other], paid[other] = _work(search, other), 0, 0.0
                 changed = [other for other in waiting if not other.isdisjoint(names)]
                 paid |= {other: search.total(_inside(result, other)) for other in changed}
                 yield result
