@@ -6,6 +6,7 @@ they reach) and was not measured alone. A change may change bounds and orders, n
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Final, NamedTuple
 
 
@@ -254,7 +255,7 @@ LARGEST_SKEW_ALONE = 12
 #: Coordinates that are tiled.
 MOST_TILED = 3
 #: Parts by which zones may be larger than rows over blocks while what is left over is small.
-ZONE_SLACKS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)
+ZONE_SLACKS = (Fraction(0), Fraction(1, 50), Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(1, 2))
 #: Origins of the tile grid that are drawn.
 MOST_ORIGINS = 200
 #: Values of a parameter over which two formulas are compared one by one.

@@ -6,8 +6,10 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise, product
 
+import islpy as isl
 import numpy as np
 import pytest
 from tests.affine.derived import flow_of, kernel, quick, upper_of
@@ -16,6 +18,7 @@ from tests.samples import ALL
 from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
+from shorthaul.affine.orders.borders.grids import Grid, Part
 from shorthaul.affine.orders.borders.held import BorderedStep, bordered
 from shorthaul.affine.orders.borders.rooms import room
 from shorthaul.affine.orders.sized import at_sizes
@@ -234,6 +237,14 @@ def test_borders_are_held(name: str, sizes: str, most: float) -> None:
     given = require_sizes(sizes, kernel(name), fast_memory=True)
     found = [bordered(item, given) for item in upper_of(name).steps if isinstance(item, Step)]
     assert min(item.rate for item in found if item is not None) <= most
+
+
+def test_loads_on_a_grid_are_exact() -> None:
+    """Each of 10 rows of 2^60 + 1 words is in one of three tiles, and rows on both sides of an edge in one more."""
+    row = 2**60 + 1
+    part = Part("A", isl.Set(f"{{ [i, j] : 0 <= i < 10 and 0 <= j < {row} }}"), (0, 0), (1, 1))
+    _, loads = Grid([part], 0).best({0: 4, 1: 3})
+    assert loads == {"A": Fraction(4, 3) * (10 + 2) * row}
 
 
 def test_tiles_of_given_sizes_are_chosen() -> None:

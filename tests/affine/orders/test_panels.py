@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cache
 from itertools import combinations
 
@@ -11,7 +12,7 @@ import islpy as isl
 import numpy as np
 import pytest
 import sympy
-from tests.affine.derived import quick
+from tests.affine.derived import quick, upper_of
 
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
@@ -48,11 +49,19 @@ def test_every_pair_of_rows_is_in_one_block(rows: int, most: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("most", "slack", "width"), [(4, 0.0, 1), (30, 0.0, 1), (30, 0.1, 1), (30, 0.0, 4), (33, 0.2, 8)]
+    ("most", "slack", "width"),
+    [
+        (4, Fraction(0), 1),
+        (30, Fraction(0), 1),
+        (30, Fraction(1, 10), 1),
+        (30, Fraction(0), 4),
+        (33, Fraction(1, 5), 8),
+    ],
 )
-def test_zones_are_no_larger_than_the_gap_says(most: int, slack: float, width: int) -> None:
+def test_zones_are_no_larger_than_the_gap_says(most: int, slack: Fraction, width: int) -> None:
     gap = largest_gap(500, most, slack, width)
-    assert all(zone_size(rows, most, width) <= (1 + slack) * rows / most + gap + 1e-9 for rows in range(1, 501))
+    needed = [zone_size(rows, most, width) - (1 + slack) * Fraction(rows, most) for rows in range(1, 501)]
+    assert gap == max(0, *needed)
 
 
 def test_sizes_of_zones_beyond_the_table() -> None:
@@ -60,9 +69,21 @@ def test_sizes_of_zones_beyond_the_table() -> None:
     for rows, most in ((10**7, 100), (10**10, 1000), (10**13, 9)):
         size = zone_size(rows, most)
         assert rows / most <= size <= rows / most * 1.2 + 2
-        assert size <= 1.2 * rows / most + largest_gap(rows, most, 0.2)
+        assert size <= 1.2 * rows / most + largest_gap(rows, most, Fraction(1, 5))
     assert zone_size(10**7, 10**6) == float("inf")
     assert zone_size(10**6, 100) <= 10**4 * 1.2 + 1
+
+
+def test_large_loads_are_exact() -> None:
+    """Beyond 2^53, too: each row is loaded once for a block, with the gap of its zones, and no float is between."""
+    step = next(item for item in upper_of("syrk").steps if isinstance(item, PanelStep))
+    sizes, capacity = {"N": 2**30 + 1, "M": 2**30 + 7}, 1000
+    loads = step.plan.loads(sizes, capacity)[0]
+    edge = step.plan.blocks.largest(capacity)
+    rows = Fraction(sizes["N"], edge)
+    assert isinstance(loads, Fraction)
+    assert loads >= rows * sizes["N"] * sizes["M"]
+    assert loads != float(loads)
 
 
 def test_where_panels_are_legal() -> None:
@@ -213,7 +234,7 @@ def test_the_formula_of_panels_is_what_their_parts_add_up_to(name: str) -> None:
             rows = plan.counts.at({**sizes, plan.counts.panel: panel})(plan.blocks.extent)
             at[names[plan.blocks.edge]] = edge
             exact = plan.chosen.along is None
-            gap = int(zone_size(rows, edge)) - sympy.Rational(rows, edge) if exact else largest_gap(rows, edge, 0.0, 1)
+            gap = int(zone_size(rows, edge)) - sympy.Rational(rows, edge) if exact else largest_gap(rows, edge)
             at[symbol(plan.counts.gap)] = gap
         counted, by_formula = plan.at(sizes, capacity, Cut(panel)), float(formula.subs(at))
         assert counted <= by_formula * (1 + 1e-12)

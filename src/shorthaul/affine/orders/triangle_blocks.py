@@ -8,6 +8,7 @@ difference of their zones is invertible modulo c. Every row is in c blocks. Pair
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -64,25 +65,28 @@ def _least_factors(below: int) -> IntArray:
     return result
 
 
-def largest_gap(rows: int, most: int, slack: float = 0.0, width: int = 1) -> float:
+def largest_gap(rows: int, most: int, slack: Fraction = Fraction(0), width: int = 1) -> Fraction | float:
     """Return the largest c - (1 + slack) n / most over all numbers of rows n from 1 to ``rows``, at least 0.
 
     For ``width`` see :func:`zone_size`. For more than a million rows a number that is not less; infinite with a width.
 
     >>> largest_gap(100, 6)
-    3.833333333333334
+    Fraction(23, 6)
     """
     if rows <= _MOST_LISTED:
-        numbers = np.arange(1, rows + 1)
-        units = -(-numbers // width)
-        sizes = _sizes(int(units[-1]), most // width)[units - 1]
-        return max(0.0, float((sizes - (1 + slack) * numbers / most).max()))
+        sizes = _sizes(-(-rows // width), most // width)
+        larger = np.flatnonzero(np.diff(sizes, prepend=0))  # the first units with zones of a size, where most are left
+        share = (1 + slack) / most
+        scaled = (
+            sizes[larger].astype(object) * share.denominator - (larger.astype(object) * width + 1) * share.numerator
+        )
+        return max(Fraction(0), Fraction(scaled.max(), share.denominator))
     if width > 1:
         return float("inf")
-    gap = 2.0 * max(25, most)  # below that a prime is less than twice as large
+    gap = Fraction(2 * max(25, most))  # below that a prime is less than twice as large
     for (x, y), (end, _) in zip(_PRIMES, (*_PRIMES[1:], (rows // most + 1, 0)), strict=True):
         if end > x:
-            gap = max(gap, (end if 1 / y > slack else x) * (1 / y - slack) + 2)
+            gap = max(gap, (end if slack * y < 1 else x) * (Fraction(1, y) - slack) + 2)
     return gap
 
 

@@ -78,7 +78,7 @@ class Triangles:
         total = count(self.uses) + count(self.rows) * (1 / exact(edge)) + count(self.values) * gap
         return total + sum(item.loads(self.order, 0, self._panel(panel), count) for item in self.kept)
 
-    def least_loads(self, edge: int, panel: int, rows: int, width: int, count: Count) -> float:
+    def least_loads(self, edge: int, panel: int, rows: int, width: int, count: Count) -> Any:
         """Return the loads at given sizes; panels have at most ``rows`` rows, without panels they have all of them.
 
         ``width`` rows in sequence are always in one block.
@@ -87,13 +87,12 @@ class Triangles:
             return float("inf")
         if self.chosen.along is None:
             gap = zone_size(rows, edge, width) - Fraction(rows, edge)
-            return float(self.loads(edge, panel, gap, count))
-        more = count(self.rows) / edge
-        found = (
+            return self.loads(edge, panel, gap, count)
+        more = count(self.rows) * Fraction(1, edge)
+        return min(
             self.loads(edge, panel, largest_gap(rows, edge, slack, width), count) + slack * more
             for slack in ZONE_SLACKS
         )
-        return float(min(found))
 
     def within_rows(self, zone: str) -> isl.Set:
         """Return the parameters for which a zone of ``zone`` rows is no larger than all rows."""
