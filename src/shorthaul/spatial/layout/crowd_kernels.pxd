@@ -1,3 +1,5 @@
+from shorthaul.core.compiled.random_kernels cimport Random
+
 cdef class Crowd:
     cdef const int[::1] starts
     cdef const int[::1] near
@@ -32,3 +34,6 @@ cdef class Crowd:
 cdef void enter(Crowd crowd, Py_ssize_t v, long long cell) noexcept nogil
 cdef void leave(Crowd crowd, Py_ssize_t v) noexcept nogil
 cdef long long beside(Crowd crowd, long long cell, unsigned long long bits) noexcept nogil
+cdef bint is_accepted(
+    Crowd crowd, Random random, const unsigned long long[::1] accepted, long long worse
+) noexcept nogil

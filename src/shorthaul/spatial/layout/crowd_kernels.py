@@ -65,7 +65,7 @@ class Crowd:
         self.ways = ways
         self.slots = slots
         self.middle = slots.shape[1] // 2
-        self.is_flat = self.sides[0] == 1 and max(self.ring) == 0 and self.at[-1] == self.sides[2] - 1
+        self.is_flat = self.sides[0] == 1 and max(self.ring) == 0 and self.at[self.at.shape[0] - 1] == self.sides[2] - 1
         self.is_flat = self.is_flat and self.at[self.sides[1]] == self.sides[1] - 1
         self.unit = max(1, int(np.asarray(self.weight).mean()) // 16) if len(self.weight) else 1
         self.reads = 0
@@ -414,11 +414,10 @@ def centre_crowd(crowd: Crowd, vertices: cython.const_int[::1]) -> None:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-@cython.inline
 def is_accepted(
     crowd: Crowd, random: Random, accepted: cython.const_ulonglong[::1], worse: cython.longlong
 ) -> cython.bint:
-    """Whether a move that adds so many hops, times weights, is done."""
+    """Whether a move that adds d hops, times weights, is done: if a random word is below ``accepted[d // unit]``."""
     if worse <= 0:
         return True
     if crowd.unit > 1:
@@ -438,7 +437,6 @@ def anneal_crowd(
     A random vertex moves to the processor of a neighbour in the tree, or beside it, or if that is three hops away or
     more, mostly one hop towards it. Where a processor is full, it changes places with the one there, of up to
     ``MOST_PARTNERS``, whose edges grow least. One time in four, all on its processor change places with all on another.
-    A move that adds d hops, times weights, is done if a random word is below ``accepted[d // unit]``.
     """
     begin: cython.longlong = window[0]
     count: cython.longlong = window[1] - window[0]

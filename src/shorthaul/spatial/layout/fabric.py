@@ -280,9 +280,8 @@ def refine_on_fabric(
     """Return places that annealing with so much effort finds (None: as long as it pays).
 
     Hops are counted around what is dead as far as a table of these takes a small part of it, else as if nothing were.
-    Vertices of many neighbours move to the middle of them. The temperature falls geometrically, stage by stage, from
-    a number of hops of a mean message to one of their geometric mean, so that light ones settle too; each stage goes
-    over the vertices in windows of light-first order.
+    Vertices of many neighbours move to the middle of them. The temperature falls geometrically, stage by stage; each
+    goes over the vertices in windows of light-first order.
     """
     n = tree.n
     effort = further(n, effort, search, tuning.CROWD_EFFORT)
@@ -297,8 +296,7 @@ def refine_on_fabric(
     crowd = crowd_of(tree, load, fabric, place, most, position, ways=ways)
     best, best_place = 0, place
     reads = min(effort, search.remaining_s()) * tuning.READS_PER_EFFORT / n
-    steps = temperatures(reads, tuning.CROWD_FACTOR, tuning.CROWD_COLDEST)
-    steps *= np.geomspace(edges.mean(), np.exp(np.log(edges).mean()), len(steps))
+    steps = by_weight(temperatures(reads, tuning.CROWD_FACTOR, tuning.CROWD_COLDEST), edges)
     began, remaining_s, generator = time.monotonic(), search.remaining_s(), search.generator()
     middles = position[most_neighbours(tree.degrees() + (tree.parent >= 0))]
     centre_crowd(crowd, middles)
@@ -320,6 +318,11 @@ def refine_on_fabric(
         if search.expired():
             break
     return best_place
+
+
+def by_weight(steps: npt.NDArray[np.float64], weight: Index) -> npt.NDArray[np.float64]:
+    """Return temperatures in hops of a mean message at first and of their geometric mean at last: light ones settle."""
+    return steps * np.geomspace(weight.mean(), np.exp(np.log(weight).mean()), len(steps))
 
 
 def ways_around(fabric: Fabric, effort: float) -> tuple[tuple[Ways, Counts], float]:

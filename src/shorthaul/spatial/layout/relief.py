@@ -12,7 +12,7 @@ from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
 from shorthaul.spatial.layout import orders
 from shorthaul.spatial.layout.annealing import accepted_words, further
-from shorthaul.spatial.layout.fabric import crowd_of, net_of, send
+from shorthaul.spatial.layout.fabric import by_weight, crowd_of, net_of, send
 from shorthaul.spatial.layout.road_kernels import Roads, relieve
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.model import Fabric, Load, Tree
@@ -37,7 +37,11 @@ def relieve_fabric(
     """
     effort, position = further(tree.n, effort, search, tuning.CROWD_EFFORT), orders.positions(tree, "light-first")
     crowd = crowd_of(tree, load, fabric, place, most, position)
-    roads = Roads(crowd, net_of(fabric), objective == "distance", tuning.STEEP)
+    edges = load.weight[tree.parent >= 0]
+    # What is beyond a link's load has a weight, what is beyond a way's length is worth a mean one.
+    steep = tuning.STEEP * (max(1, round(edges.mean())) if objective == "distance" and len(edges) else 1)
+    roads = Roads(crowd, net_of(fabric), objective == "distance", steep)
+    steps = np.geomspace(tuning.SHORTENING_HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES)
 
     def reached(place: Index) -> tuple[int, int]:
         traffic = send(fabric, tree.parent, place, load.weight)
@@ -49,8 +53,8 @@ def relieve_fabric(
         if low >= best[0]:
             low, longer = 1, longer * tuning.LONGER
         roads.limit = limit = max(low, best[0] * 3 // 4)
-        for temperature in np.geomspace(tuning.SHORTENING_HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES):
-            accepted = accepted_words(temperature)
+        for temperature in by_weight(steps, edges):
+            accepted = accepted_words(temperature / crowd.unit)
             first = int(generator.integers(-tuning.WINDOW, 0))
             for begin in range(first, tree.n, tuning.WINDOW):
                 window = (max(begin, 0), min(begin + tuning.WINDOW, tree.n))

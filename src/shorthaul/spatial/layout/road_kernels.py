@@ -5,7 +5,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 from cython.cimports.shorthaul.core.compiled.random_kernels import Random
-from cython.cimports.shorthaul.spatial.layout.crowd_kernels import Crowd, beside, enter, leave
+from cython.cimports.shorthaul.spatial.layout.crowd_kernels import Crowd, beside, enter, is_accepted, leave
 from cython.cimports.shorthaul.spatial.layout.fabric_kernels import (
     Net,
     beyond,
@@ -161,7 +161,7 @@ def relieve(
     """Try moves of the vertices from ``begin`` to ``end``, with so many reads; return how many these were.
 
     A random vertex moves to the processor of one of its neighbours in the tree, or near it; where that is full, it
-    changes places with one there. A move that adds d to the price is done if a random word is below ``accepted[d]``.
+    changes places with one there.
     """
     crowd: Crowd = roads.crowd
     v: cython.Py_ssize_t
@@ -191,6 +191,6 @@ def relieve(
             if w == -2:
                 continue
             worse = _move(roads, v, w, cell)
-            if worse > 0 and (worse >= accepted.shape[0] or random.word() >= accepted[worse]):
+            if not is_accepted(crowd, random, accepted, worse):
                 _move(roads, v, w, here)
     return int(roads.reads)
