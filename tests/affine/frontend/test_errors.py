@@ -236,3 +236,25 @@ def test_too_many_instances() -> None:
         concrete_cdag(program, {"i": 10**5, "j": 10**5, "k": 10**5})
     for part in ("S1 (line ", " 1,000,000,000,000,000 instances", "--size i=100000", "30,000,000", "use smaller sizes"):
         assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            "double w[2] = {1, [1] = 3}; for (int i = 0; i < n; i++) a[i] = w[1];",
+            ("line 3 column 19: designators", "'[1] = 3'", "in order"),
+        ),
+        (
+            "struct { double x; } p = {.x = 3}; for (int i = 0; i < n; i++) a[i] = p.x;",
+            ("line 3 column 28: designators", "'.x = 3'"),
+        ),
+        ("for (int i = 0; i < n; i++) { double n = a[i]; a[i] = g(n); }", ("line 3 column 55", "'g(n)'")),
+        ("for (int i = 0; i < n; i++) { double n = a[i]; a[n] = 0; }", ("is not affine: n is data", "'n'")),
+        ("static int k = 0; for (int i = 0; i < n; i++) a[k++] = 1;", ("line 3 column 49", "'k++'")),
+    ],
+)
+def test_places_and_names_are_those_of_the_file(body: str, told: tuple[str, ...]) -> None:
+    with pytest.raises(InputError) as caught:
+        program_from_text(f"void f(int n, double a[n])\n{{\n{body}\n}}")
+    assert all(part in str(caught.value) for part in told), str(caught.value)

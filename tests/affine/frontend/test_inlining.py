@@ -33,6 +33,9 @@ TWICE = "static double twice(double v) { return v + v; } "
         ("double max(double a, double b) { return a > b ? a : b; }", "max(y[j], z[i][j])", "max(y[j], z[i][j])"),
         ("typedef double real; real same(real v) { return v; }", "same(y[j])", "y[j]"),
         ("double same(void) { return 1.5; }", "same()", "1.5"),
+        ("double g; double f(double v) { return g * v; }", "f(y[j])", "g * y[j]"),
+        ("double g[9]; int f(int v) { return g[v]; }", "f(j)", "(int) g[j]"),
+        ("#define K 3\ndouble f(double v) { return K * v; }", "f(y[j])", "(double) (K * y[j])"),
     ],
 )
 def test_calls_are_written_out(functions: str, call: str, written: str) -> None:
@@ -45,7 +48,8 @@ def test_calls_are_written_out(functions: str, call: str, written: str) -> None:
     [
         "double f(double v) { return f(v - 1); }",
         "double f(double v) { double w = v; return w * w; }",
-        "double g; double f(double v) { return g * v; }",
+        "double f(double v) { return x * v; } double x;",
+        "double x; double f(double v) { return x * v; }",
         "double f(double *v) { return *v; }",
         "double f(double v) { return v++; }",
         "double f(double v, double w) { return v + w; }",

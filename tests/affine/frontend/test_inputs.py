@@ -55,6 +55,14 @@ EQUAL = {
     ),
     "size of an operand": ("c[0] = d[1] * sizeof(c[2]);", "c[0] = d[1] * 8;"),
     "assignment whose value is not wanted": ("(void)(c[0] = d[1]);", "c[0] = d[1];"),
+    "prototypes in a block": (
+        "double sqrt(double n); for (int i = 0; i < n; i++) { double fabs(double c); c[i] = fabs(sqrt(d[i])); }",
+        "for (int i = 0; i < n; i++) c[i] = fabs(sqrt(d[i]));",
+    ),
+    "a variable that is kept between calls": (
+        "static double s = 0; static const int k = 1; for (int i = 0; i < n; i++) { s += d[i + k]; c[i] = s; }",
+        "double s; for (int i = 0; i < n; i++) { s += d[i + 1]; c[i] = s; }",
+    ),
     "a name that hides another": (
         "for (int i = 0; i < n; i++) { int j = i + 1; for (int i = 0; i < 2; i++) c[j] += d[i]; }",
         "for (int i = 0; i < n; i++) for (int h = 0; h < 2; h++) c[i + 1] += d[h];",

@@ -143,7 +143,8 @@ def _pure(node: Any, names: Names) -> None:
             f"the function {name} may have side effects",
             place=str(names.place(node)),
             value=c_text(node),
-            allowed="mathematical functions such as sqrt, and functions of the file that return one expression",
+            allowed="mathematical functions such as sqrt, and functions of the file that return one expression"
+            " of arguments and globals",
             cure="write the function out",
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,13 @@ from pycparser import c_ast, c_parser
 from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
 from shorthaul.affine.frontend.rewriting.counting import with_moves_apart
-from shorthaul.affine.frontend.rewriting.initial_values import with_values_assigned
+from shorthaul.affine.frontend.rewriting.initial_values import (
+    refuse_designators,
+    with_values_assigned,
+    without_static_values,
+)
 from shorthaul.affine.frontend.rewriting.inlining import inlined
-from shorthaul.affine.frontend.rewriting.scopes import with_names_apart
+from shorthaul.affine.frontend.rewriting.scopes import names_as_written, with_names_apart
 from shorthaul.affine.frontend.rewriting.structures import Structures, flattened, named, structures_in
 from shorthaul.affine.frontend.rewriting.trees import nodes, words_of
 from shorthaul.affine.frontend.rewriting.walking import without_walking
@@ -31,7 +35,7 @@ _TYPES = (
 #: What says nothing of values: qualifiers, and extensions of compilers, which preprocessed headers are full of.
 #: Before a list of values ``static`` stays: it tells an input from assignments.
 _DROPPED = re.compile(
-    r"\b(?:static(?![^;(){}]*=\s*\{)|inline|__inline__|__inline|restrict|__restrict__|__restrict|register|extern|const"
+    r"\b(?:static(?![^;(){}]*=)|inline|__inline__|__inline|restrict|__restrict__|__restrict|register|extern|const"
     r"|volatile|_Noreturn"
     r"|__const|__volatile__|__extension__)\b"
     r"|\b__attribute__\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
@@ -49,6 +53,7 @@ class Region:
     declarations: Mapping[str, Any]  #: name -> pycparser type, of globals, parameters and locals
     constants: Mapping[str, Any]  #: locals before the region that are initialised -> expression
     text: Preprocessed
+    renamed: Mapping[str, str] = field(default_factory=dict)  #: what names that hid others were
 
     def place(self, node: Any) -> Place:
         """Return where in the file ``node`` stands."""
@@ -85,22 +90,27 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
             declarations[item.name] = item.type
     definition = _parse_function(done, chosen, typedefs)
     _resolve([definition], meanings)
+    outside = {**declarations, **dict.fromkeys(integers)}
     if definition.decl.type.args is not None:
         for parameter in definition.decl.type.args.params:
             if getattr(parameter, "name", None):
                 declarations[parameter.name] = parameter.type
-    with_names_apart(definition.body, {*declarations, *integers})
+                outside.pop(parameter.name, None)
+    renamed = with_names_apart(definition.body, {*declarations, *integers})
+    without_static_values(definition.body)
     others = [chunk for chunk in chunks if chunk.is_function and chunk is not chosen]
     called = _declared(list(_called(chosen.text, others)), typedefs)
     written = {item.decl.name: item for item in called if isinstance(item, c_ast.FuncDef)}
     _resolve(written.values(), meanings)
-    definition.body = inlined(definition.body, written, declarations)
-    find = _region if "#pragma scop" in chosen.text else _whole
-    body, constants = find(definition.body, declarations, chosen.name)
-    plain = c_ast.Compound(without_walking(with_moves_apart(body), declarations, constants))
-    region = Region(chosen.name, (), declarations, constants, replace(done, integers=integers))
-    made = with_values_assigned(flattened(plain, declarations, structures), region.place)
-    return replace(region, body=tuple(made.block_items))
+    with names_as_written(renamed):
+        definition.body = inlined(definition.body, written, declarations, outside)
+        find = _region if "#pragma scop" in chosen.text else _whole
+        body, constants = find(definition.body, declarations, chosen.name)
+        plain = c_ast.Compound(without_walking(with_moves_apart(body), declarations, constants))
+        region = Region(chosen.name, (), declarations, constants, replace(done, integers=integers), renamed)
+        refuse_designators(plain, region.place)
+        made = with_values_assigned(flattened(plain, declarations, structures), region.place)
+        return replace(region, body=tuple(made.block_items))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from shorthaul.affine.frontend.parser import Region, parse
 from shorthaul.affine.frontend.phases import phases
 from shorthaul.affine.frontend.python.region import is_python, python_region
 from shorthaul.affine.frontend.rewriting.choices import choices
+from shorthaul.affine.frontend.rewriting.scopes import names_as_written
 from shorthaul.affine.frontend.rewriting.trees import statements_of
 from shorthaul.affine.frontend.symbols import Symbols, depth, element_bytes, extents, symbols
 from shorthaul.affine.integer_sets.divisions import without_divisions
@@ -106,7 +107,8 @@ def program_from_text(text: str, *, function: str | None = None, file: Path | No
         if is_python(text, "" if file is None else file.suffix):
             return _Builder(python_region(text, function=function)).build(text)
         source = einsum_loops(text) if is_einsum(text) else text
-        return _Builder(parse(source, function=function, file=file)).build(source)
+        with names_as_written((region := parse(source, function=function, file=file)).renamed):
+            return _Builder(region).build(source)
     except RecursionError:
         raise InputError("is nested too deeply", allowed="a few hundred levels") from None
 
@@ -179,10 +181,8 @@ class _Builder:
         self.block(self.region.body, _Scope(universe, locals=self.constants))
         if not self.drafts:
             place = str(self.region.place(self.region.body[0]))
-            cure = "put the assignments of the kernel between the pragmas"
-            raise InputError(
-                "the region has no assignment", place=place, value=c_text(self.region.body[0])[:80], cure=cure
-            )
+            first, cure = c_text(self.region.body[0])[:80], "put the assignments of the kernel between the pragmas"
+            raise InputError("the region has no assignment", place=place, value=first, cure=cure)
         elements = self.elements()
         # a parameter of an inner nest must not bear the name of an iterator of another one
         parameters = tuple(self.parameters)
@@ -239,8 +239,9 @@ class _Builder:
         if node.init is None or node.name in self.symbols.loops:  # a loop sets its iterator itself
             return scope, position
         if node.name in self.symbols.data or node.name in self.symbols.written:
-            target = c_ast.ID(node.name, node.coord)
-            made = self.assign(c_ast.Assignment("=", target, node.init, node.coord), scope, position)
+            made = self.assign(
+                c_ast.Assignment("=", c_ast.ID(node.name, node.coord), node.init, node.coord), scope, position
+            )
             return scope, position + made
         return replace(scope, locals={**scope.locals, node.name: node.init}), position
 
@@ -316,8 +317,7 @@ class _Builder:
         if isinstance(value, c_ast.Assignment):
             made = self.assign(value, scope, position)
             value = value.lvalue
-        timed = replace(scope, time=(*scope.time, position + made))
-        self.emit(node.lvalue, value, timed, node)
+        self.emit(node.lvalue, value, replace(scope, time=(*scope.time, position + made)), node)
         return made + 1
 
     def emit(self, target: Any, value: Any, scope: _Scope, node: Any) -> None:

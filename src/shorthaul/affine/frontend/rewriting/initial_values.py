@@ -1,4 +1,4 @@
-"""Arrays that are declared with their values: ``int k[3] = {1, 2, 1};`` assigns each element, in order."""
+"""Values in declarations: ``int k[3] = {1, 2, 1};`` assigns each element, in order; static ones are inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.expressions import c_text
-from shorthaul.affine.frontend.rewriting.trees import copied, in_blocks, names_in
+from shorthaul.affine.frontend.rewriting.trees import assigned, copied, in_blocks, names_in, nodes, words_of
 from shorthaul.affine.model import Place
 from shorthaul.core.errors import InputError
 
@@ -35,6 +35,28 @@ def with_values_assigned(body: Any, place: Callable[[Any], Place]) -> Any:
         return result
 
     return in_blocks(body, apart)
+
+
+def without_static_values(body: Any) -> None:
+    """Drop, in place, the values of ``static`` variables: they are set before the first call, so they are inputs.
+
+    Integers that nothing changes keep theirs, which may be in subscripts.
+    """
+    changed = assigned(node for node in nodes([body]) if isinstance(node, c_ast.Assignment | c_ast.UnaryOp))
+    for node in nodes([body]):
+        is_static = (
+            isinstance(node, c_ast.Decl) and "static" in node.storage and not isinstance(node.init, c_ast.InitList)
+        )
+        if is_static and (node.name in changed or {"float", "double"} & {*words_of(node)}):
+            node.init = None
+
+
+def refuse_designators(body: Any, place: Callable[[Any], Place]) -> None:
+    """Raise :class:`InputError` for a list whose values are not in order."""
+    for node in nodes([body]):
+        if isinstance(node, c_ast.NamedInitializer):
+            where, cure = str(place(node.name[0])), "give the values in order, those between them as 0"
+            raise InputError("designators are not read", place=where, value=c_text(node)[:80], cure=cure)
 
 
 def _assigned(

@@ -1,18 +1,27 @@
-"""Calls of functions that the file itself defines as one expression of their arguments, written out."""
+"""Calls of functions that the file itself defines as one expression of arguments and globals, written out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.constants import PURE, ROUNDED
-from shorthaul.affine.frontend.rewriting.trees import copied, element_of, nodes, rewritten, words_of
+from shorthaul.affine.frontend.rewriting.trees import copied, element_of, names_in, nodes, rewritten, words_of
 from shorthaul.core.errors import InputError
 
-_VALUES = (c_ast.BinaryOp, c_ast.TernaryOp, c_ast.Cast, c_ast.Constant, c_ast.ID, c_ast.FuncCall, c_ast.ExprList)
+_VALUES = (
+    c_ast.BinaryOp,
+    c_ast.TernaryOp,
+    c_ast.Cast,
+    c_ast.Constant,
+    c_ast.ID,
+    c_ast.ArrayRef,
+    c_ast.FuncCall,
+    c_ast.ExprList,
+)
 _TYPES = (c_ast.Typename, c_ast.TypeDecl, c_ast.IdentifierType)
 #: Nodes of the expressions that calls stand for, in one region: functions that call one another twice double them.
 _MOST_NODES = 20_000
@@ -20,21 +29,27 @@ _MOST_NODES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class _Function:
-    """A function of scalars: what it returns, and the types of parameters and result as words."""
+    """A function of scalars: what it returns, and the types of parameters, result and globals as words."""
 
     value: Any
     parameters: Mapping[str, Sequence[str]]
     result: Sequence[str]
+    outside: Sequence[Sequence[str]]
 
 
-def inlined(body: Any, definitions: Mapping[str, Any], declarations: Mapping[str, Any]) -> Any:
-    """Return ``body`` with calls of functions that return one expression of their arguments written out.
+def inlined(
+    body: Any, definitions: Mapping[str, Any], declarations: Mapping[str, Any], outside: Mapping[str, Any]
+) -> Any:
+    """Return ``body`` with calls of functions that return one expression of arguments and globals written out.
 
-    ``definitions`` are those of the file by name, ``declarations`` the types of what arguments may be. Arguments
-    and results get casts to the types of the function, where they may be of others. Other calls stay.
+    ``definitions`` are those of the file by name, ``declarations`` the types of what arguments may be, ``outside``
+    those of globals, which no parameter hides. Arguments and results get casts to the types of the function, where
+    they may be of others. Other calls stay.
     """
     known = PURE | ROUNDED.keys()  # by their names, whatever they are
-    functions = {name: made for name, node in definitions.items() if name not in known and (made := _function(node))}
+    functions = {
+        name: made for name, node in definitions.items() if name not in known and (made := _function(node, outside))
+    }
     declared = {**declarations, **{item.name: item.type for item in nodes([body]) if isinstance(item, c_ast.Decl)}}
     room = [_MOST_NODES]
 
@@ -55,14 +70,14 @@ def inlined(body: Any, definitions: Mapping[str, Any], declarations: Mapping[str
             raise InputError("calls stand for too much", place=place, value=name, cure=cure)
         value = rewritten(copied(function.value), lambda item: _with(item, given))
         value = rewritten(value, lambda item: written_out(item, open_calls | {name}))
-        kinds = {tuple(words) for words in (*function.parameters.values(), function.result)}
+        kinds = {tuple(words) for words in (*function.parameters.values(), *function.outside, function.result)}
         return value if kinds in ({("double",)}, {("int",)}) else _cast(function.result, value)
 
     return rewritten(body, lambda node: written_out(node, frozenset()))
 
 
-def _function(definition: Any) -> _Function | None:
-    """Return what a definition computes; None if that is not one expression of scalar arguments."""
+def _function(definition: Any, outside: Mapping[str, Any]) -> _Function | None:
+    """Return what a definition computes; None if that is not one expression of scalar arguments and globals."""
     items = definition.body.block_items or []
     listed = definition.decl.type.args
     named = [item for item in ([] if listed is None else listed.params) if isinstance(item, c_ast.Decl)]  # not void
@@ -70,21 +85,24 @@ def _function(definition: Any) -> _Function | None:
     result = _words(definition.decl.type)
     if len(items) != 1 or not isinstance(items[0], c_ast.Return) or items[0].expr is None or not result:
         return None
-    if not all(parameters.values()) or not _is_value(items[0].expr, parameters):
+    if not all(parameters.values()) or not _is_value(items[0].expr, {*parameters, *outside}):
         return None
-    return _Function(items[0].expr, parameters, result)
+    read = names_in([items[0].expr]) & (outside.keys() - parameters.keys())
+    return _Function(
+        items[0].expr, parameters, result, [tuple(words_of(outside[name])) or ("int",) for name in sorted(read)]
+    )
 
 
-def _is_value(node: Any, parameters: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether ``node`` is computed of the parameters alone and changes nothing."""
+def _is_value(node: Any, known: Set[str]) -> bool:
+    """Return whether ``node`` is computed of ``known`` names alone and changes nothing."""
     if isinstance(node, _TYPES):
         return True
     if isinstance(node, c_ast.ID):
-        return node.name in parameters
+        return node.name in known
     if not (isinstance(node, _VALUES) or (isinstance(node, c_ast.UnaryOp) and node.op in {"+", "-", "!", "~"})):
         return False
     called = node.name if isinstance(node, c_ast.FuncCall) else None
-    return all(child is called or _is_value(child, parameters) for _, child in node.children())
+    return all(child is called or _is_value(child, known) for _, child in node.children())
 
 
 def _words(declared: Any) -> tuple[str, ...]:
