@@ -11,7 +11,7 @@ from shorthaul.dataflow.formats.documents import application_document, load_appl
 from shorthaul.dataflow.formats.sdf3 import read_sdf3, sdf3_text
 from shorthaul.dataflow.graphs.expansion import from_sdf, marked_graph
 from shorthaul.dataflow.graphs.multirate import repetition_vector
-from shorthaul.dataflow.loading import case
+from shorthaul.dataflow.loading import case, load_graph
 from shorthaul.dataflow.verbs.planning import bound, plan
 
 FILE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -153,6 +153,15 @@ def test_cyclo_static_graphs_keep_their_phases() -> None:
         assert says in str(caught.value)
 
 
+def test_lists_that_share_no_round_are_written_in_full() -> None:
+    application = load_application(Path("app.xml"), CYCLO_STATIC.encode())
+    text = json.dumps(application_document(application)).replace("[5, 11]", "[5, 11, 6]")
+    graph = load_graph(Path("app.json"), text.encode())
+    again = read(sdf3_text(graph))
+    assert again.actors[1].times == {"arm": (5, 11, 6) * 2}
+    assert again.phase_counts() == graph.phase_counts() == {"A": 3, "B": 6}
+
+
 def test_sdf3s_example_of_buffer_sizing_for_cyclo_static_graphs() -> None:
     """A writes 3, 1 for B, which reads 4, 2 and writes 2, 4 for C, which reads 6, 6; each fires alone."""
     rounds = {"A": ("1,3", 3), "B": ("2,2", 2), "C": ("2,3", 1)}
@@ -186,6 +195,8 @@ def test_sdf3s_example_of_buffer_sizing_for_cyclo_static_graphs() -> None:
         (('time="5,11"', 'time="5;11"'), "processor arm: executionTime: is not an integer"),
         (('dstPort="s" initialTokens="1"', 'dstPort="s"'), "the graph deadlocks"),
         (('rate="1,1"', 'rate="1,2"'), "B writes 1, B reads 1,2"),
+        (('time="7"', 'time="7,8"'), "actor A, processor arm: executionTime: does not fit the 3 phases"),
+        (('rate="1,1"', 'rate="1,1,1"'), "actor B, processor arm: executionTime: does not fit the 3 phases"),
     ],
 )
 def test_wrong_phases(change: tuple[str, str], says: str) -> None:

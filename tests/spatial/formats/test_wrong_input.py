@@ -58,7 +58,7 @@ WRONG_TREES = {
     "open-comment.nwk": (b"(a:[x 1,b);", ("offset 3", "comment")),
     "bad-length.nwk": (b"(a:xx,b);", ("offset 3", "a branch length is missing", "xx,b")),
     "blank.nwk": (b"(a b,c);", ("offset 3", "names with blanks in quotes")),
-    "notes.md": (b"shopping\n", ("is not Newick: no parenthesis", "shopping", "(a,b)c;")),
+    "notes.md": (b"shopping\n", ("is not Newick: no parenthesis", "shopping", "(a,b)c;", ".txt (a parent a line")),
     "bytes.nwk": (bytes(range(256)), ("bytes.nwk", "is not Newick")),
 }
 

@@ -104,6 +104,8 @@ def _graph(root: ET.Element) -> SdfGraph:
     for element in sdf.iterfind("channel"):
         name = new(required(element, "name"), channels, "channel")
         channels[name] = _channel(element, name, ports, used, sizes.get(name))
+    for name, found in ports.items():
+        _expect_rounds(name, found, times.get(name) or {})
     for name in sizes:
         known(name, channels, "channelProperties")
     title = application.get("name") or sdf.get("name") or "sdf"
@@ -115,6 +117,19 @@ def _graph(root: ET.Element) -> SdfGraph:
 class _Port:
     kind: str
     rate: PerPhase
+
+
+def _expect_rounds(actor: str, ports: Mapping[str, _Port], times: Mapping[str, PerPhase]) -> None:
+    """Raise :class:`InputError` where lists of an actor do not go around in the phases that the longest has."""
+    lists = {f"port {name}: rate": port.rate for name, port in ports.items()}
+    lists |= {f"processor {kind}: executionTime": time for kind, time in times.items()}
+    count = max((len(phases(found)) for found in lists.values()), default=1)
+    for name, found in lists.items():
+        if count % len(phases(found)):
+            raise InputError(
+                f"does not fit the {count} phases of the actor", place=f"actor {actor}, {name}", value=_list(found),
+                allowed=f"{count} numbers, or as many as divide {count}, which repeat", cure="give one per phase",
+            )  # fmt: skip
 
 
 def _times(properties: ET.Element, actor: str, *, phased: bool) -> dict[str, PerPhase]:
@@ -197,17 +212,18 @@ def _amounts(text: str, place: str, *, least: int, most: int, phased: bool) -> P
 
 
 def sdf3_text(graph: SdfGraph) -> str:
-    """Return ``graph`` as an SDF3 file; reading it again gives the same graph."""
+    """Return ``graph`` as an SDF3 file; reading it again gives the same graph, lists repeated if they must be."""
     kind = "csdf" if graph.is_cyclo_static else "sdf"
     root = ET.Element("sdf3", {"type": kind, "version": "1.0"})
     application = ET.SubElement(root, "applicationGraph", {"name": graph.name})
     sdf = ET.SubElement(application, kind, {"name": graph.name, "type": graph.name})
+    rounds = _rounds(graph)
     elements = {actor.id: ET.SubElement(sdf, "actor", {"name": actor.id, "type": actor.id}) for actor in graph.actors}
     for channel in graph.channels:
         out, into = f"{channel.id}_out", f"{channel.id}_in"
-        rate = {"type": "out", "name": out, "rate": _list(channel.production)}
+        rate = {"type": "out", "name": out, "rate": _list(channel.production, rounds[channel.source])}
         ET.SubElement(elements[channel.source], "port", rate)
-        rate = {"type": "in", "name": into, "rate": _list(channel.consumption)}
+        rate = {"type": "in", "name": into, "rate": _list(channel.consumption, rounds[channel.target])}
         ET.SubElement(elements[channel.target], "port", rate)
         ends = {"srcActor": channel.source, "srcPort": out, "dstActor": channel.target, "dstPort": into}
         tokens = {"initialTokens": str(channel.tokens)} if channel.tokens else {}
@@ -218,7 +234,7 @@ def sdf3_text(graph: SdfGraph) -> str:
         for number, (core_type, time) in enumerate(actor.times.items()):
             default = {"default": "true"} if number == 0 else {}
             processor = ET.SubElement(entry, "processor", {"type": core_type, **default})
-            ET.SubElement(processor, "executionTime", {"time": _list(time)})
+            ET.SubElement(processor, "executionTime", {"time": _list(time, rounds[actor.id])})
     for channel in graph.channels:
         entry = ET.SubElement(properties, "channelProperties", {"channel": channel.id})
         if channel.capacity is not None:
@@ -228,5 +244,15 @@ def sdf3_text(graph: SdfGraph) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _list(amount: PerPhase) -> str:
-    return ",".join(map(str, phases(amount)))
+def _rounds(graph: SdfGraph) -> dict[str, int]:
+    """Return how many numbers the lists of every actor need, 1 where the longest holds all phases as it is."""
+    longest = {actor.id: max(map(len, map(phases, actor.times.values())), default=1) for actor in graph.actors}
+    for channel in graph.channels:
+        for actor, rate in ((channel.source, channel.production), (channel.target, channel.consumption)):
+            longest[actor] = max(longest[actor], len(phases(rate)))
+    return {actor: 1 if count == longest[actor] else count for actor, count in graph.phase_counts().items()}
+
+
+def _list(amount: PerPhase, count: int = 1) -> str:
+    found = phases(amount)
+    return ",".join(map(str, found * max(1, count // len(found)) if len(found) > 1 else found))

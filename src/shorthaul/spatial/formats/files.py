@@ -86,8 +86,12 @@ def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Sea
         if head and suffix in {".txt", ".csv", ".tsv", ".parents"} and not newick:
             return tree_from_parents(_text_parents(data, search), forest=forest)
         if head and not newick and _NEWICK_SIGNS.isdisjoint(data):
-            value, allowed = head[:30].decode(errors="replace"), "as in (a,b)c; (one vertex: a;)"
-            raise InputError("is not Newick: no parenthesis and no ';'", value=value, allowed=allowed)
+            value = head[:30].decode(errors="replace")
+            cure = (
+                "give other formats their suffix: .txt (a parent a line, -1 for the root), .csv (a table), .json, .npy"
+            )
+            allowed = "as in (a,b)c; (one vertex: a;)"
+            raise InputError("is not Newick: no parenthesis and no ';'", value=value, allowed=allowed, cure=cure)
         return tree_from_newick(data, forest=forest, search=search)
     except InputError as error:
         raise error.in_file(path) from None
