@@ -26,7 +26,6 @@ cdef class Crowd:
     cdef bint is_flat
     cdef readonly long long unit  # of hops times weights that moves are accepted by
     cdef long long reads
-    cdef long long hopeless
     cdef Py_ssize_t partner
     cdef long long between
     cdef long long[::1] sum  # scratch space of a median, zero outside

@@ -18,8 +18,6 @@ LOOK = cython.declare(cython.longlong, 3)
 MOST_PARTNERS = cython.declare(cython.longlong, 4)
 #: Bits of a random word: where all are zero, processors exchange what they hold. Of one in 2, 4 and 16, 4 was best.
 WHOLE = cython.declare(cython.ulonglong, 0x30000)
-#: A vertex whose own edges grow by so much, times the largest weight, changes places with nobody.
-HOPELESS = cython.declare(cython.longlong, 2)
 #: In place of hops that are not known.
 NO_WAY = cython.declare(cython.longlong, 0xFFFF)
 #: More hops than any move adds.
@@ -71,7 +69,6 @@ class Crowd:
         self.reads = 0
         self.partner = -1
         self.between = 0
-        self.hopeless = HOPELESS * max(1, np.max(self.weight, initial=1))
         self.sum = np.zeros(max(self.sides), np.int64)
         with cython.nogil:
             for v in range(n):
@@ -236,8 +233,6 @@ def _price(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, u: cython.
     own = _change(crowd, v, cell, z, y, x, -1)
     if crowd.count[cell] < crowd.most and crowd.used[cell] + crowd.size[v] <= crowd.room:
         return own
-    if own >= crowd.hopeless:
-        return NEVER
     for _ in range(min(crowd.count[cell], MOST_PARTNERS)):
         crowd.head[cell] = crowd.after[crowd.head[cell]]  # so that all have their turn
         other = crowd.head[cell]
@@ -275,43 +270,17 @@ def _move(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, worse: cyth
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _between(crowd: Crowd, here: cython.longlong, there: cython.longlong, part: cython.longlong) -> cython.longlong:
-    """Return the processor that lies ``part`` / 2^16 of the way between two."""
-    cell: cython.longlong = 0
-    stride: cython.longlong = 1
-    axis: cython.Py_ssize_t
-    for axis in range(2, -1, -1):
-        side: cython.longlong = crowd.sides[axis]
-        place: cython.longlong = here // stride % side
-        onward: cython.longlong = there // stride % side - place
-        if crowd.ring[axis] > 0 and 2 * abs(onward) > side:
-            onward += side if onward < 0 else -side
-        place += (onward * part + (1 << 15)) >> 16
-        if place < 0:
-            place += side
-        elif place >= side:
-            place -= side
-        cell += stride * place
-        stride *= side
-    return cell
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _exchange(
     crowd: Crowd, random: Random, accepted: cython.const_ulonglong[::1], v: cython.Py_ssize_t, u: cython.Py_ssize_t
 ) -> cython.void:
-    """Let all on the processor of v change places with all on one beside u; if u is far, on one between or beside v."""
+    """Let all on the processor of v change places with all on one beside u, or if u is far, on one beside v."""
     bits: cython.ulonglong = random.word()
     here: cython.longlong = crowd.place[v]
     cell: cython.longlong
     if _hops(crowd, here, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u) < 3:
         cell = beside(crowd, crowd.place[u], bits)
-    elif bits & 48 == 0:
-        cell = _step(crowd, v, u, bits)
     else:
-        cell = _between(crowd, here, crowd.place[u], cython.cast(cython.longlong, bits >> 48))
+        cell = _step(crowd, v, u, bits)
     if cell < 0 or cell == here or crowd.living[cell] == 0:
         return
     worse: cython.longlong = _carry(crowd, here, cell) + _carry(crowd, cell, here)
