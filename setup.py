@@ -28,6 +28,9 @@ SHARED = "shorthaul.core._memoryviews"
 #: -ffp-contract=off keeps a product and a sum two roundings, as in plain Python. Checked kernels run for seconds, and
 #: compile in half the time without optimisation.
 FLAGS = ["/O2"] if sys.platform == "win32" else ["-O0" if CHECKED else "-O2", "-g0", "-ffp-contract=off"]
+#: Kernels of which the processor takes several numbers of a row at once.
+OF_ROWS = {"tile_sets_kernels"}
+ROW_FLAGS = FLAGS if sys.platform == "win32" or CHECKED else [*FLAGS, "-O3", "-fno-trapping-math"]
 WORKERS = int(os.environ.get("SHORTHAUL_BUILD_JOBS", "0")) or os.cpu_count() or 1
 
 
@@ -82,7 +85,8 @@ def kernels() -> list[Extension]:
     found = []
     for path in sorted(SOURCE.rglob("*_kernels.py")):
         name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
-        found.append(Extension(name, [path.as_posix()], extra_compile_args=FLAGS))
+        flags = ROW_FLAGS if path.stem in OF_ROWS else FLAGS
+        found.append(Extension(name, [path.as_posix()], extra_compile_args=flags))
     return [*found, Extension(SHARED, [f"{SOURCE}/{SHARED.replace('.', '/')}.c"], extra_compile_args=FLAGS)]
 
 

@@ -88,8 +88,10 @@ def test_the_cheapest_column_is_that_of_all(seed: int, monkeypatch) -> None:
         answer = sets.cheapest(of_memory, period, room, prices, Search(effort=1))
         assert answer is not None
         value, column = answer
-        assert value == cheapest_of_all(sets, room.tile_bytes if of_memory else period, of_memory, prices)
-        assert worth(column, prices) == pytest.approx(value, abs=4 * len(sets.ends) + len(sets.actors))
+        exact = cheapest_of_all(sets, room.tile_bytes if of_memory else period, of_memory, prices)
+        unit = 2 ** max(0, int(prices.actor.sum()).bit_length() - 23)  # tables round every cost down to such units
+        assert exact - unit * (len(sets.ends) + len(sets.actors)) < value <= exact
+        assert worth(column, prices) == pytest.approx(exact, abs=(unit + 4) * (len(sets.ends) + len(sets.actors)))
 
 
 def worth(column: Column, prices: Prices) -> float:

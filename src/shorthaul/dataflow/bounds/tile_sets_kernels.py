@@ -11,8 +11,8 @@ from __future__ import annotations
 import cython
 import numpy as np
 
-#: More than any cost, and twice that in 64 bits; costs from half of it on stand for what is impossible.
-NEVER = cython.declare(cython.longlong, 1 << 60)
+#: Costs from half of it on stand for what is impossible.
+NEVER = cython.declare(cython.float, 1e30)
 #: Ways to treat a buffer at most.
 WAYS = cython.declare(cython.Py_ssize_t, 3)
 
@@ -38,11 +38,12 @@ class Elimination:
     bit_at: cython.const_longlong[::1]  # per child
     bit: cython.const_longlong[::1]
     ticks: cython.const_longlong[:, :, ::1]  # per item, ends in the tile less one, and way
-    cost: cython.const_longlong[:, :, ::1]
+    cost: cython.const_float[:, :, ::1]
     own_ticks: cython.const_longlong[::1]  # per elimination, what its actor alone asks for and costs
-    own_cost: cython.const_longlong[::1]
-    table: cython.longlong[::1]
-    row: cython.longlong[:, ::1]
+    own_cost: cython.const_float[::1]
+    table: cython.float[::1]
+    row: cython.float[:, ::1]
+    shift: cython.longlong
     rows: cython.longlong
     steps = cython.declare(cython.longlong, visibility="readonly")
     inside = cython.declare(cython.longlong[::1], visibility="readonly")  # per elimination, of the column
@@ -62,12 +63,13 @@ class Elimination:
         sizes = (units + 1) << np.asarray(width)
         self.table_at = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.ticks = np.zeros((0, 2, 3), np.int64)
-        self.cost = np.zeros((0, 2, 3), np.int64)
+        self.cost = np.zeros((0, 2, 3), np.float32)
         self.own_ticks = np.zeros(count, np.int64)
-        self.own_cost = np.zeros(count, np.int64)
-        self.table = np.zeros(int(sizes.sum()), np.int64)
+        self.own_cost = np.zeros(count, np.float32)
+        self.shift = 0
+        self.table = np.zeros(int(sizes.sum()), np.float32)
         factors = int((np.diff(np.asarray(item_at)) + np.diff(np.asarray(child_at))).max(initial=0))
-        self.row = np.zeros((factors + 2, units + 1), np.int64)
+        self.row = np.zeros((factors + 2, units + 1), np.float32)
         self.rows = 0
         self.steps = 0
         self.inside = np.zeros(count, np.int64)
@@ -90,7 +92,7 @@ def _place(at: Elimination, k: cython.Py_ssize_t, bag: cython.longlong) -> cytho
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _first(at: Elimination, ticks: cython.longlong, cost: cython.longlong) -> cython.void:
+def _first(at: Elimination, ticks: cython.longlong, cost: cython.float) -> cython.void:
     """Add a row: the last one with so many ticks more."""
     u: cython.Py_ssize_t
     at.rows += 1
@@ -104,15 +106,13 @@ def _first(at: Elimination, ticks: cython.longlong, cost: cython.longlong) -> cy
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _put(at: Elimination, ticks: cython.longlong, cost: cython.longlong) -> cython.void:
+def _put(at: Elimination, ticks: cython.longlong, cost: cython.float) -> cython.void:
     """Let the last row be the one before it with so many ticks more, where that costs less."""
     u: cython.Py_ssize_t
     last: cython.Py_ssize_t = at.rows
     at.steps += at.units + 1
     for u in range(ticks, at.units + 1):
-        other: cython.longlong = at.row[last - 1, u - ticks] + cost
-        if other < at.row[last, u]:
-            at.row[last, u] = other
+        at.row[last, u] = min(at.row[last - 1, u - ticks] + cost, at.row[last, u])
 
 
 @cython.cfunc
@@ -144,17 +144,24 @@ def _lay(at: Elimination, i: cython.Py_ssize_t, bag: cython.longlong) -> cython.
         place = _place(at, k, bag)
         _first(at, 0, at.table[place])
         for u in range(1, at.units + 1):
-            here = at.table[place + u]
-            if here < NEVER // 2 and here < at.table[place + u - 1]:
-                _put(at, u, here)
+            if at.table[place + u] < at.table[place + u - 1] and at.table[place + u] < NEVER / 2:
+                _put(at, u, at.table[place + u])
 
 
 def prepare(
     at: Elimination, ticks: cython.const_longlong[:, :, ::1], cost: cython.const_longlong[:, :, ::1],
     own_ticks: cython.const_longlong[::1], own_cost: cython.const_longlong[::1],
 ) -> None:  # fmt: skip
-    """Set what items and actors ask for and cost; ticks above the units stand for ways that there are not."""
-    at.ticks, at.cost, at.own_ticks, at.own_cost = ticks, cost, own_ticks, own_cost
+    """Set what items and actors ask for and cost; ticks above the units stand for ways that there are not.
+
+    Tables hold costs in 32 bits, rounded down to whole units of which actors earn 2^23 in all. What is part of a column
+    that costs nothing or less is below 2^24 then, and sums are exact; rounded up or down, others cost more than that.
+    """
+    earned = -int(np.minimum(np.asarray(own_cost), 0).sum())
+    at.shift = max(0, earned.bit_length() - 23)
+    at.ticks, at.own_ticks = ticks, own_ticks
+    at.cost = np.minimum(np.asarray(cost) >> at.shift, 1 << 24).astype(np.float32)
+    at.own_cost = np.minimum(np.asarray(own_cost) >> at.shift, 1 << 24).astype(np.float32)
 
 
 def fill(at: Elimination, first: cython.Py_ssize_t, most_steps: cython.longlong) -> int:
@@ -192,7 +199,7 @@ def _back(at: Elimination, i: cython.Py_ssize_t, bag: cython.longlong) -> cython
     for k in range(at.child_at[i + 1] - 1, at.child_at[i], -1):
         place = _place(at, k, bag)
         for v in range(u + 1):
-            if at.table[place + v] < NEVER // 2 and at.row[row - 1, u - v] + at.table[place + v] == at.row[row, u]:
+            if at.table[place + v] < NEVER / 2 and at.row[row - 1, u - v] + at.table[place + v] == at.row[row, u]:
                 at.allowed[at.child[k]] = v
                 u -= v
                 break
@@ -221,9 +228,9 @@ def cheapest(at: Elimination, units: cython.longlong) -> int:
     j: cython.Py_ssize_t
     last: cython.Py_ssize_t = at.width.shape[0] - 1
     bag: cython.longlong
-    without: cython.longlong
+    without: cython.float
     at.allowed[last] = units
-    value: cython.longlong = at.table[at.table_at[last] + units]
+    value: cython.longlong = int(at.table[at.table_at[last] + units]) << at.shift
     bags = np.zeros(last + 1, np.int64)
     choices: cython.longlong[::1] = bags
     with cython.nogil:
