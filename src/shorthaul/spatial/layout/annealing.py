@@ -246,15 +246,12 @@ def accepted_words(temperature: float) -> npt.NDArray[np.uint64]:
 
 
 def temperatures(
-    reads_per_vertex: float,
-    factor: float = tuning.HOTTEST_FACTOR,
-    coldest: float = tuning.COLDEST,
-    most: float = tuning.HOTTEST,
+    reads_per_vertex: float, factor: float = tuning.HOTTEST_FACTOR, most: float = tuning.HOTTEST
 ) -> npt.NDArray[np.float64]:
     """Return the temperature of every stage, falling geometrically, for so many reads per vertex in all."""
     hottest = min(factor * reads_per_vertex**tuning.HOTTEST_POWER, most)
     stages = min(max(round(reads_per_vertex / tuning.STAGE_READS), 1), tuning.STAGES)
-    return np.geomspace(max(hottest, coldest), coldest, stages)
+    return np.geomspace(max(hottest, tuning.COLDEST), tuning.COLDEST, stages)
 
 
 def most_neighbours(degree: npt.NDArray[np.int64]) -> Index:

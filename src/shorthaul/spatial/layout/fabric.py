@@ -296,7 +296,8 @@ def refine_on_fabric(
     crowd = crowd_of(tree, load, fabric, place, most, position, ways=ways)
     best, best_place = 0, place
     reads = min(effort, search.remaining_s()) * tuning.READS_PER_EFFORT / n
-    steps = by_weight(temperatures(reads, tuning.CROWD_FACTOR, tuning.CROWD_COLDEST), edges)
+    each = n / np.count_nonzero(np.bincount(place))
+    steps = by_weight(temperatures(reads, tuning.HOTTEST_FACTOR / np.sqrt(each)), edges)
     began, remaining_s, generator = time.monotonic(), search.remaining_s(), search.generator()
     middles = position[most_neighbours(tree.degrees() + (tree.parent >= 0))]
     centre_crowd(crowd, middles)
