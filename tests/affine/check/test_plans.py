@@ -14,6 +14,7 @@ from tests.affine.derived import quick
 from shorthaul.affine import tuning
 from shorthaul.affine.check.plan_check import check_plan
 from shorthaul.affine.formats import plans as formats
+from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets import points as listing
 from shorthaul.affine.integer_sets.points import points
 from shorthaul.affine.plan import Plan
@@ -49,10 +50,29 @@ def test_every_tiled_order_respects_the_dependences(case: object) -> None:
         assert (position[cdag.operands] < position[sinks]).all()
 
 
+BACKWARD_SOLVE = """void f(int N, int M, double U[N][N], double B[N][M]) {
+#pragma scop
+  for (int i = N - 1; i >= 0; i--) {
+    for (int j = i + 1; j < N; j++)
+      for (int c = 0; c < M; c++) B[i][c] -= U[i][j] * B[j][c];
+    for (int c = 0; c < M; c++) B[i][c] /= U[i][i];
+  }
+#pragma endscop
+}"""
+
+
 def test_tiles_pay() -> None:
     made = plan(kernel("matmul"), size="M=16,N=16,K=16,S=40", effort=0.5)
     assert made.cost is not None
     assert made.cost["loads_words"] < made.extra["program_order_loads_words"] / 2
+
+
+def test_lines_are_held_where_one_loop_alone_may_be_cut() -> None:
+    """A solve backwards adds in ascending order: a row waits for the one below, and columns two or three at a time pay."""
+    program = program_from_text(BACKWARD_SOLVE)
+    made = plan(program, size="N=30,M=24,S=60", effort=1)
+    assert made.cost is not None
+    assert made.cost["loads_words"] < 0.65 * made.extra["program_order_loads_words"]
 
 
 def test_large_plans_replay_fewer_orders(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations, product
+from itertools import permutations, product, zip_longest
 
 import numpy as np
 import numpy.typing as npt
@@ -203,29 +203,40 @@ def best_tiling(
 
 
 def _starts(space: TileSpace, capacity: int) -> Iterator[Tiling]:
-    count = len(space.names)
-    edges = sorted(
-        {
-            max(1, round(value))
-            for value in (
-                math.sqrt(capacity + 1) - 1,
-                math.sqrt(capacity / 2),
-                math.sqrt(capacity / 3),
-                capacity ** (1 / 3),
-                capacity / 2,
-            )
-        },
-        reverse=True,
+    """Yield tilings to begin with, squares and lines by turns: few are replayed where that takes all the effort."""
+    for split in (True, False) if len(np.unique(space.nest)) > 1 else (True,):
+        for both in zip_longest(_squares(len(space.names), capacity), _lines(space, capacity)):
+            yield from (Tiling(cut, split) for cut in both if cut is not None)
+
+
+def _squares(count: int, capacity: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    words = (
+        math.sqrt(capacity + 1) - 1,
+        math.sqrt(capacity / 2),
+        math.sqrt(capacity / 3),
+        capacity ** (1 / 3),
+        capacity / 2,
     )
-    splits = (True, False) if len(np.unique(space.nest)) > 1 else (True,)
-    for split in splits:
-        for edge in edges:
-            for chosen in range(min(count, 4), 0, -1):
-                for at in permutations(range(count), chosen):
-                    # the innermost tile loop walks along one coordinate, the others are cut into squares
-                    walk = (*((k, edge) for k in at[:-1]), (at[-1], 1 if chosen > 1 else edge))
-                    yield Tiling(walk, split)
-                    yield Tiling(tuple((k, edge) for k in at), split)
+    for edge in sorted({max(1, round(value)) for value in words}, reverse=True):
+        for chosen in range(min(count, 4), 0, -1):
+            for at in permutations(range(count), chosen):
+                # the innermost tile loop walks along one coordinate, the others are cut into squares
+                yield (*((k, edge) for k in at[:-1]), (at[-1], 1 if chosen > 1 else edge))
+                yield tuple((k, edge) for k in at)
+
+
+def _lines(space: TileSpace, capacity: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield one loop cut, so that as many lines of another one stay as fit, or up to twice as many.
+
+    This pays where others may not be cut; lines of a triangle are half as long on average. The innermost loops come
+    first, as cuts of the outermost one alone change nothing.
+    """
+    extents = (np.ptp(space.values[space.full], axis=0) + 1).tolist() if space.full.any() else []
+    for halves, at in product((2, 3, 4), range(len(extents) - 1, 0, -1)):
+        for other in sorted({*extents[:at], *extents[at + 1 :]}, reverse=True):
+            edge = capacity // other * halves // 2
+            if 1 < edge < extents[at]:
+                yield ((at, edge),)
 
 
 def _neighbours(tiling: Tiling) -> Iterator[Tiling]:
