@@ -1,0 +1,186 @@
+"""What goes in as Python: a function accesses what it accesses when it runs, and slices are loops."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shorthaul
+from shorthaul.affine.check.execution import evaluate, instances
+from shorthaul.affine.model import Program
+from shorthaul.core.errors import InputError
+
+
+class Recorded:
+    """An array of ones that records which elements are read and written."""
+
+    def __init__(self, name: str, shape: tuple[int, ...], trace: list[tuple[str, str, tuple[int, ...]]]) -> None:
+        self.name, self.shape, self.trace = name, shape, trace
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def place(self, at: Any) -> tuple[int, ...]:
+        given = at if isinstance(at, tuple) else (at,)
+        return tuple(int(item) % extent for item, extent in zip(given, self.shape, strict=True))
+
+    def __getitem__(self, at: Any) -> float:
+        self.trace.append(("read", self.name, self.place(at)))
+        return 1.0
+
+    def __setitem__(self, at: Any, value: float) -> None:
+        self.trace.append(("write", self.name, self.place(at)))
+
+
+def executed(text: str, shapes: dict[str, tuple[int, ...]], given: dict[str, int]) -> list[Any]:
+    """Run the Python function and return what every write to an array has read since the last one."""
+    trace: list[tuple[str, str, tuple[int, ...]]] = []
+    names: dict[str, Any] = {"math": math}
+    exec(text, names)
+    function = names["f"]
+    wanted = function.__code__.co_varnames[: function.__code__.co_argcount]
+    function(*(Recorded(name, shapes[name], trace) if name in shapes else given[name] for name in wanted))
+    result, reads = [], set()
+    for kind, name, at in trace:
+        if kind == "read":
+            reads.add((name, at))
+        else:
+            result.append((frozenset(reads), (name, at)))
+            reads = set()
+    return result
+
+
+def derived(program: Program, sizes: dict[str, int]) -> list[Any]:
+    """Return the same from the program's accesses and schedule."""
+    found: list[Any] = []
+    for statement in program.statements:
+        rows = instances(statement, sizes)
+        _, times = evaluate(statement.schedule, sizes, rows)
+        reads: list[set[Any]] = [set() for _ in rows]
+        for item in statement.reads:
+            defined, values = evaluate(item.relation, sizes, rows)
+            for at in np.flatnonzero(defined):
+                reads[at].add((item.array, tuple(values[at].tolist())))
+        _, targets = evaluate(statement.write.relation, sizes, rows)
+        for at in range(len(rows)):
+            found.append((tuple(times[at].tolist()), reads[at], (statement.write.array, tuple(targets[at].tolist()))))
+    result, reads_so_far = [], set()
+    for _, reads_here, target in sorted(found, key=lambda item: item[0]):
+        reads_so_far |= {item for item in reads_here if item[1]}
+        if target[1]:
+            result.append((frozenset(reads_so_far), target))
+            reads_so_far = set()
+    return result
+
+
+#: A function, the shapes of its arrays, its numbers, and the sizes of the program.
+PYTHON: dict[str, tuple[str, dict[str, tuple[int, ...]], dict[str, int], dict[str, int]]] = {
+    "product": (
+        ("def f(A, B, C, alpha):\n    n, m = A.shape\n    p = B.shape[1]\n    for i in range(n):\n        for j in range(p):\n"
+        "            C[i, j] *= 0.5\n            for k in range(m):\n                C[i, j] += alpha * A[i, k] * B[k, j]\n"),
+        {"A": (2, 3), "B": (3, 4), "C": (2, 4)}, {"alpha": 1}, {"n": 2, "m": 3, "p": 4},
+    ),
+    "factorisation": (
+        ("def f(A, n):\n    for i in range(n):\n        for j in range(i):\n            s = A[i, j]\n            for k in range(j):\n"
+        "                s -= A[i, k] * A[j, k]\n            A[i, j] = s / A[j, j]\n        A[i, i] = math.sqrt(A[i, i])\n"),
+        {"A": (5, 5)}, {"n": 5}, {"n": 5},
+    ),
+    "backwards": (
+        "def f(x, b):\n    n = len(x)\n    for i in reversed(range(1, n)):\n        for j in range(n - 1, i, -2):\n            x[i] -= b[j] + x[-1]\n",
+        {"x": (6,), "b": (6,)}, {}, {"n": 6},
+    ),
+    "ring": (
+        "def f(a, b, n):\n    for i in range(n):\n        left = (i - 1) % n\n        a[i] = b[left] + b[(i + 2) % n] if 0 < i < n - 1 else b[i // 2]\n",
+        {"a": (5,), "b": (5,)}, {"n": 5}, {"n": 5},
+    ),
+    "two planes": (
+        ("def f(A, n, T, m):\n    for t in range(T):\n        for i in range(1, n - 1):\n            if i != t and not i == 2 * t and t < m:\n"
+        "                A[(t + 1) % 2, i] = max(A[t & 1, i - 1], A[t % 2, i + 1])\n"),
+        {"A": (2, 7)}, {"n": 7, "T": 4, "m": 3}, {"n": 7, "T": 4, "m": 3},
+    ),
+    "every second place of a ring": (
+        "def f(C, n):\n    for i in range(0, n, 2):\n        C[(i + 1) % n, i // 2] = C[i // 2, i + 1]\n",
+        {"C": (6, 6)}, {"n": 6}, {"n": 6},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_python_functions_access_what_they_access_when_run(name: str) -> None:
+    text, shapes, given, sizes = PYTHON[name]
+    assert derived(shorthaul.affine.program_from_text(text), sizes) == executed(text, shapes, given)
+
+
+SLICES = {
+    "stencil": (
+        "    B[1:-1] = A[:-2] + A[2:]\n    B[0] = A[-1]\n",
+        "    n = len(B)\n    for i in range(n - 2):\n        B[i + 1] = A[i] + A[i + 2]\n    B[0] = A[n - 1]\n",
+    ),
+    "rows": (
+        "    for k in range(3):\n        B[k, :] += A[k, 1] * C[k + 1, 2:]\n",
+        "    m = C.shape[1]\n    for k in range(3):\n        for j in range(m - 2):\n            B[k, j] += A[k, 1] * C[k + 1, j + 2]\n",
+    ),
+    "names of rows": (
+        "    n, m = A.shape\n    for k in range(n):\n        row = A[k]\n        row[:] *= B[k]\n        C[k] = row[0]\n",
+        "    n, m = A.shape\n    for k in range(n):\n        for j in range(m):\n            A[k, j] *= B[k]\n        C[k] = A[k, 0]\n",
+    ),
+    "zeros": (
+        "    m = A.shape[0]\n    x = np.zeros((m, 2))\n    x[:, 1] = A[:]\n",
+        "    m = A.shape[0]\n    for i in range(m):\n        for j in range(2):\n            x[i, j] = 0\n    for i in range(m):\n        x[i, 1] = A[i]\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_slices_are_loops(name: str) -> None:
+    left, right = SLICES[name]
+    made = shorthaul.affine.program_from_text(f"def f(A, B, C):\n{left}")
+    plain = shorthaul.affine.program_from_text(f"def f(A, B, C, x):\n{right}")
+    one = shorthaul.affine.concrete_cdag(made, dict.fromkeys(made.parameters, 5))
+    other = shorthaul.affine.concrete_cdag(plain, dict.fromkeys(plain.parameters, 5))
+    assert np.array_equal(one.starts, other.starts)
+    assert np.array_equal(one.operands, other.operands)
+
+
+def test_python_files(tmp_path: Path) -> None:
+    path = tmp_path / "mean.py"
+    path.write_text(
+        "N = 9\n\n\ndef mean(a, b):\n    b[1:-1] = (a[:-2] + a[1:-1] + a[2:]) / 3\n\n\ndef other():\n    pass\n"
+    )
+    program = shorthaul.affine.case(str(path)).workload
+    assert program.name == "mean"
+    assert str(program.statements[0].place) == "line 5 column 5"
+    assert shorthaul.affine.bound(path, size="b_0=12,S=5", upper=False).bound.value == 12
+
+
+WRONG_PYTHON = {
+    "for i in range(n):\n        j = i + 1\n        for i in range(2):\n            b[j] += a[i]": ("line 4 column 9", "one of its own"),
+    "for i in range(n):\n        a[i], a[n - i] = a[n - i], a[i]": ("line 3 column 9", "one assignment per line"),
+    "for i in range(m):\n        a[i] = 0": ("line 2 column 20", "unknown name"),
+    "a[:] = a[: : n]": ("line 2", "slice's step"),
+    "a[:] = 2 * (a[0] + b @ b)": ("line 2 column 24", "axes are not known", "x[:] for a vector"),
+    "a[1:] = b": ("line 2 column 13", "array or a number"),
+    "for i in range(n) a[i] = 0": ("line 2", "is not Python"),
+    "for i in range(n / 2):\n        a[i] = 0": ("line 2 column 20", "divide integers by //"),
+    "for i, x in enumerate(a):\n        a[i] = 0": ("line 2 column 17", "is no range"),
+    "for i in range(n):\n        while i:\n            a[i] = 0": ("line 3 column 9", "static control"),
+    "for i in range(n):\n        double = a[i]\n        a[i] = double": ("line 1", "word of C"),
+    "for i in range(n):\n        i = a.shape\n        a[i] = 0": ("line 3", "one name"),
+    "for i in range(n):\n        a[i] = a[:]": ("line 3", "more axes are assigned"),
+    "for i in range(n):\n        a[i] = [1][i]": ("line 3", "no element of a named array"),
+    "for i in range(n):\n        return\n    a[1] = 2": ("line 3", "at its end only"),
+    "a[0] = 1": ("no function with loops",),
+    f"for i in range(n):\n        a[i] = {'-' * 20_000}1": ("nested too deeply",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", WRONG_PYTHON, ids=lambda body: body[:40])
+def test_wrong_python(body: str) -> None:
+    with pytest.raises(InputError) as caught:
+        shorthaul.affine.program_from_text(f"def f(a, b, n):\n    {body}\n")
+    for part in WRONG_PYTHON[body]:
+        assert part in str(caught.value), str(caught.value)
