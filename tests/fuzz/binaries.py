@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import re
 import struct
 import warnings
 import zipfile
@@ -107,7 +108,7 @@ def mutate_records(data: bytes, random: Random) -> bytes:
     result = bytearray(packed.getvalue())
     if kind >= 4:
         mark = random.choice((b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06"))
-        places = [at for at in range(len(result) - 30) if result[at : at + 4] == mark]
+        places = [match.start() for match in re.finditer(re.escape(mark), result[:-27])]
         if places:
             at = random.choice(places) + random.randrange(4, 30)
             result[at : at + random.choice((1, 2, 4))] = random.choice(

@@ -23,9 +23,8 @@ from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\r\f\v]+)|(?P<newline>\n)|(?P<name>[A-Za-z_]\w*)
-    |(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)|(?P<string>"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)
-    |(?P<operator>\.\.\.|<<=|>>=|->|\+\+|--|&&|\|\||<<|>>|[-+*/%<>=!&|^]=|\#\#|.)""",
+    r"""(?P<name>[A-Za-z_]\w*)|(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)|(?P<string>"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)
+    |(?P<operator>\.\.\.|<<=|>>=|->|\+\+|--|&&|\|\||<<|>>|[-+*/%<>=!&|^]=|\#\#|[^ \t\r\f\v\n])""",
     re.VERBOSE,
 )
 #: A text that is not closed ends with its line, as compilers have it, so that no place is looked at twice.
@@ -153,18 +152,17 @@ class _State:
         conditions: list[tuple[bool, bool]] = []  # (this branch is read, with all around it; some branch of it was)
         pending: list[Token] = []
         for line in _logical_lines(text):
-            words = [token for token in line if token.kind != "space"]
-            if words and words[0].text == "#" and words[0].kind == "operator":
+            if line and line[0].text == "#" and line[0].kind == "operator":
                 active = not conditions or conditions[-1][0]
-                if len(words) > 1 and words[1].text == "pragma":
+                if len(line) > 1 and line[1].text == "pragma":
                     if active and keep:
                         self._keep(pending)
                         pending = []
-                        self._pragma(words)
+                        self._pragma(line)
                 else:
                     self._keep(pending)
                     pending = []
-                    self._directive(words, conditions, active=active, folder=folder)
+                    self._directive(line, conditions, active=active, folder=folder)
             elif keep and (not conditions or conditions[-1][0]):
                 pending.extend(line)
         self._keep(pending)
@@ -341,9 +339,7 @@ class _State:
         lengths = [0] * lines
         starts: list[list[int]] = [[] for _ in range(lines)]
         origins: list[list[int]] = [[] for _ in range(lines)]
-        for kind, text, line, column in self.kept:
-            if kind in {"space", "newline"}:
-                continue
+        for _, text, line, column in self.kept:
             row = line - 1
             gap = max(lengths[row] + (1 if lengths[row] else 0), column - 1)
             pieces[row] += [" " * (gap - lengths[row]), text]
@@ -360,8 +356,6 @@ def _expect_few_brackets(tokens: list[Token]) -> None:
     """Raise :class:`InputError` where too many brackets stand one behind the other."""
     runs, last = [0], ""
     for token in tokens:
-        if token.kind in {"space", "newline"}:
-            continue
         if token.text in {"[", "("}:
             runs[-1] = runs[-1] + 1 if last in {"]", ")"} else 1
             if runs[-1] > _MOST_BRACKETS:
@@ -404,8 +398,6 @@ def _logical_lines(text: str) -> list[list[Token]]:
 
 def _arguments(tokens: list[Token], position: int) -> tuple[list[list[Token]] | None, int]:
     """Return the arguments of the macro call that starts at ``position``, None if no parenthesis opens there."""
-    while position < len(tokens) and tokens[position].kind == "space":
-        position += 1
     if position == len(tokens) or tokens[position].text != "(":
         return None, position
     opened = tokens[position]
@@ -417,7 +409,7 @@ def _arguments(tokens: list[Token], position: int) -> tuple[list[list[Token]] | 
             return arguments, at + 1
         if token.text == "," and depth == 1:
             arguments.append([])
-        elif token.kind != "space":
+        else:
             arguments[-1].append(token)
     place = f"line {opened.line} column {opened.column}"
     raise InputError("the parenthesis is never closed", place=place, value="(", cure="add the missing ')'")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shorthaul.affine.frontend.python.pieces import base_of, number_of, shape_of
+from shorthaul.affine.frontend.python.pieces import base_of, copied, number_of, shape_of
 
 #: Sums along axes: operator in place, and what they are called.
 SUMS = {"sum": "sum", "mean": "sum", "max": "max", "min": "min", "amax": "max", "amin": "min", "prod": "prod"}
@@ -127,7 +127,7 @@ def placed(node: Any, at: ast.stmt) -> Any:
 
 def loaded(node: ast.expr) -> Any:
     """Return an expression that is read."""
-    made = copy.deepcopy(node)
+    made = copied(node)
     made.ctx = ast.Load()  # type: ignore[attr-defined]
     return made
 
@@ -146,7 +146,7 @@ def replaced(node: ast.expr, values: dict[str, ast.expr]) -> ast.expr:
         def visit_Name(self, item: ast.Name) -> ast.expr:
             return values.get(item.id, item)
 
-    made: ast.expr = Put().visit(copy.deepcopy(node))
+    made: ast.expr = Put().visit(copied(node))
     return made
 
 
@@ -180,7 +180,7 @@ class Lengths(ast.NodeTransformer):
         found: ast.expr = node
         while is_shape(found) and (text := ast.unparse(found)) in self.same:
             found = self.same[text]
-        return self.generic_visit(node) if found is node else ast.copy_location(copy.deepcopy(found), node)
+        return self.generic_visit(node) if found is node else ast.copy_location(copied(found), node)
 
 
 def plus(left: ast.expr, right: ast.expr) -> ast.expr:

@@ -33,6 +33,7 @@ from shorthaul.affine.frontend.python.pieces import (
     REALS,
     base_of,
     called_name,
+    copied,
     fail,
     names_in,
     new_extents,
@@ -48,7 +49,7 @@ class Views:
     """The array expressions of one function; what they rest on is computed in statements ``before``."""
 
     def __init__(self, function: ast.FunctionDef) -> None:
-        self.function = copy.deepcopy(function)
+        self.function = copied(function)
         self.ranks: dict[str, int] = {}
         self.known = {item.id for item in names_in(function)} | {item.arg for item in function.args.args}
         self.arguments = {item.arg for item in function.args.args}
@@ -273,7 +274,7 @@ class Views:
     def equal(self, some: Sequence[ast.expr], others: Sequence[ast.expr]) -> None:
         """Note that axes are equally long, the last ones of both: a length with a name tells the other one."""
         for both in zip(reversed(some), reversed(others), strict=False):
-            one, other = (Lengths(self.same).visit(copy.deepcopy(item)) for item in both)
+            one, other = (Lengths(self.same).visit(copied(item)) for item in both)
             for known, told in ((one, other), (other, one)):
                 text = ast.unparse(told)
                 if is_shape(told) and text not in self.named and not is_one(known) and text not in ast.unparse(known):
@@ -310,7 +311,7 @@ class Views:
     def _mean(self, node: ast.Call) -> View:
         """Return the sum over the number of its terms."""
         assert isinstance(node.func, ast.Attribute)
-        summed = copy.deepcopy(node)
+        summed = copied(node)
         summed.func.attr = "sum"  # type: ignore[attr-defined]
         value, loops, *_ = self._along(summed, *self._called(summed))
         held = self.temporary("sum", value.lengths)

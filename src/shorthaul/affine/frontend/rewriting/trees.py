@@ -10,6 +10,8 @@ from pycparser import c_ast
 
 #: What operators that count add to their operand; those with p return what it was before.
 STEPS: Final = {"p++": 1, "++": 1, "p--": -1, "--": -1}
+#: Most nodes of a tree, which nothing is inside of.
+_LEAVES: Final = frozenset({c_ast.ID, c_ast.Constant, c_ast.IdentifierType})
 
 
 def nodes(items: Iterable[Any]) -> Iterator[Any]:
@@ -18,7 +20,8 @@ def nodes(items: Iterable[Any]) -> Iterator[Any]:
     while waiting:
         item = waiting.pop()
         yield item
-        waiting.extend([*item][::-1])
+        if type(item) not in _LEAVES:
+            waiting.extend([*item][::-1])
 
 
 def copied(item: Any) -> Any:
