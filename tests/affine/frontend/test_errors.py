@@ -91,7 +91,7 @@ BODIES = {
     "subscript beyond rows": ("for (int i = 0; i < n * 4; i++) g[0][i] = 0;", "line 3", "leaves the declared extent n", "one axis"),
     "assertion": ("for (int i = 0; i < n; i++) { assert(i < 0); a[i] = 0; }", "line 3 column 38", "never holds"),
     "iterator counted on": ("for (int i = 0; i < n; i++) { a[i] = 0; i++; }", "line 3 column 41", "loop's header only"),
-    "allocation": ("double *q = malloc(n); q[0] = 1;", "line 3 column 13", "malloc", "write the function out"),
+    "allocation of zeros": ("double *q = calloc(n, 8); q[0] = 1;", "line 3 column 13", "calloc", "write the function out"),
     "printing": ('for (int i = 0; i < n; i++) printf("%g", a[i]);', "line 3 column 29", "side effects"),
     "assembler": ('asm("nop");', "line 3 column 1", "side effects"),
     "member": ("a[0] = p->x;", "line 3 column 8", "structure"),

@@ -13,12 +13,14 @@ from pycparser import c_ast, c_parser
 from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
 from shorthaul.affine.frontend.rewriting.counting import with_moves_apart
+from shorthaul.affine.frontend.rewriting.exchanges import without_exchanges
 from shorthaul.affine.frontend.rewriting.initial_values import (
     refuse_designators,
     with_values_assigned,
     without_static_values,
 )
 from shorthaul.affine.frontend.rewriting.inlining import inlined
+from shorthaul.affine.frontend.rewriting.pointers import without_allocation
 from shorthaul.affine.frontend.rewriting.scopes import names_as_written, with_names_apart
 from shorthaul.affine.frontend.rewriting.structures import Structures, flattened, named, structures_in
 from shorthaul.affine.frontend.rewriting.trees import nodes, words_of
@@ -106,7 +108,9 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         definition.body = inlined(definition.body, written, declarations, outside)
         find = _region if "#pragma scop" in chosen.text else _whole
         body, constants = find(definition.body, declarations, chosen.name)
-        plain = c_ast.Compound(without_walking(with_moves_apart(body), declarations, constants))
+        items = with_moves_apart(without_allocation(body, declarations))
+        items = without_exchanges(items, declarations, constants)
+        plain = c_ast.Compound(without_walking(items, declarations, constants))
         region = Region(chosen.name, (), declarations, constants, replace(done, integers=integers), renamed)
         refuse_designators(plain, region.place)
         made = with_values_assigned(flattened(plain, declarations, structures), region.place)

@@ -37,7 +37,7 @@ def flattened(body: Any, declarations: dict[str, Any], known: Structures) -> Any
     taken = {**inner, **declarations}
     found = {name: members for name, kind in taken.items() if (members := _members(kind, known)) is not None}
     pairs = [(name, member.name) for name, members in found.items() for member in members]
-    fields = {pair: _free_name("_".join(pair), taken) for pair in pairs}
+    fields = {pair: free_name("_".join(pair), taken) for pair in pairs}
 
     def field_of(name: str, kind: Any, member: Any) -> Any:
         return named(_joined(kind, member.type), fields[name, member.name])
@@ -80,8 +80,9 @@ def _member(whole: Any, at: int, name: str, declared: Any = None) -> Any:
     return c_ast.StructRef(copied(whole), ".", c_ast.ID(name, whole.coord), whole.coord)
 
 
-def _free_name(name: str, taken: Mapping[str, Any]) -> str:
-    return _free_name(f"{name}_", taken) if name in taken else name
+def free_name(name: str, taken: Mapping[str, Any]) -> str:
+    """Return a name that is not taken."""
+    return free_name(f"{name}_", taken) if name in taken else name
 
 
 def _structure(node: Any) -> Any:

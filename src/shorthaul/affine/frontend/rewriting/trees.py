@@ -64,14 +64,16 @@ def element_of(node: Any) -> tuple[Any, list[Any]]:
 
 def assigned(items: Iterable[Any]) -> set[str]:
     """Return the names that statements declare, set, count or point at."""
-    found = set()
-    for node in nodes(items):
-        target = node.lvalue if isinstance(node, c_ast.Assignment) else None
-        if isinstance(node, c_ast.UnaryOp) and node.op in {*STEPS, "&"}:
-            target = node.expr
-        if isinstance(target, c_ast.ID) or (isinstance(node, c_ast.Decl) and node.name):
-            found.add((target or node).name)
-    return found
+    return {*map(target_of, nodes(items))} - {""}
+
+
+def target_of(node: Any) -> str:
+    """Return the name that a node declares, sets, counts or points at, without those inside of it."""
+    target = node.lvalue if isinstance(node, c_ast.Assignment) else None
+    if isinstance(node, c_ast.UnaryOp) and node.op in {*STEPS, "&"}:
+        target = node.expr
+    named = target if isinstance(target, c_ast.ID) else node if isinstance(node, c_ast.Decl) else None
+    return (named.name or "") if named is not None else ""
 
 
 def rewritten(node: Any, change: Callable[[Any], Any]) -> Any:

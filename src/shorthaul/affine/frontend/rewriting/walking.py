@@ -64,10 +64,13 @@ class _Loop:
     trips: str
 
 
-def without_walking(items: Sequence[Any], declarations: Mapping[str, Any], first: Mapping[str, Any]) -> list[Any]:
+def without_walking(
+    items: Sequence[Any], declarations: Mapping[str, Any], first: Mapping[str, Any], only: Set[str] | None = None
+) -> list[Any]:
     r"""Return statements in which elements stand for what pointers and subscripts that walk lead to.
 
-    ``first`` are the values of names before. What is not understood stays as it is.
+    ``first`` are the values of names before, ``only`` the names to look at (None: all that walk). What is not
+    understood stays as it is.
 
     >>> from pycparser import c_generator, c_parser
     >>> text = "void f(void) { double *p = a; for (i = 0; i < n; i++) for (j = 0; j < m; j++) *p++ *= x[j]; }"
@@ -77,7 +80,7 @@ def without_walking(items: Sequence[Any], declarations: Mapping[str, Any], first
     """
     kinds = {**declarations, **{node.name: node.type for node in nodes(items) if isinstance(node, c_ast.Decl)}}
     mains = {name for node in nodes(items) if isinstance(node, c_ast.For) and (name := _main(node))}
-    walkers = _walkers(items, kinds)
+    walkers = _walkers(items, kinds) if only is None else frozenset(only)
     while True:
         run = _Run(walkers, mains, kinds, first)
         try:

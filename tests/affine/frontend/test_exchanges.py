@@ -1,0 +1,75 @@
+"""Pointers that change places: the same accesses as those of one array whose first subscript tells which is meant."""
+
+from __future__ import annotations
+
+import pytest
+from tests.affine.frontend.test_inputs import assert_same
+
+import shorthaul
+from shorthaul.core.errors import InputError
+
+STEP = "for (int i = 1; i < n - 1; i++) v[i] = u[i - 1] + u[i + 1];"
+TURN = "for (int i = 1; i < n - 1; i++) w[({0} + 1) % 2][i] = w[({0}) % 2][i - 1] + w[({0}) % 2][i + 1];"
+EQUAL = {
+    "two parameters": (
+        f"for (int t = 0; t < T; t++) {{ {STEP} double *r = u; u = v; v = r; }}",
+        f"for (int t = 0; t < T; t++) {{ {TURN.format('t')} }}",
+    ),
+    "pointers to what else is used": (
+        "double *p = x, *q = y; for (int t = 1; t <= T; t++) { q[0] = p[1]; double *r = q; q = p; p = r; } x[2] = p[3];",
+        "for (int t = 1; t <= T; t++) w[t % 2][0] = w[(t + 1) % 2][1]; assert(T >= 0); w[0][2] = w[T % 2][3];",
+    ),
+    "three in turn": (
+        "for (int t = 0; t < T; t++) { z[0] = y[1] + x[2]; double *r = x; x = y; y = z; z = r; }",
+        "for (int t = 0; t < T; t++) c[(t + 2) % 3][0] = c[(t + 1) % 3][1] + c[t % 3][2];",
+    ),
+    "backwards": (
+        "double *r; for (int t = 0; t < T; t++) { z[0] = y[1] + x[2]; r = z; z = y; y = x; x = r; }",
+        "for (int t = 0; t < T; t++) c[(t + 1) % 3][0] = c[(t + 2) % 3][1] + c[t % 3][2];",
+    ),
+    "before and after": (
+        "double *r; for (int t = 0; t < T; t++) { r = u; u = v; v = r; u[0] = v[1]; r = v; v = u; u = r; u[2] = v[3]; }",
+        "for (int t = 0; t < T; t++) { w[(2 * t + 1) % 2][0] = w[(2 * t + 2) % 2][1]; w[(2 * t + 2) % 2][2] = w[(2 * t + 3) % 2][3]; }",
+    ),
+    "while": (
+        f"int t = T; while (t > 0) {{ {STEP} double *r = u; u = v; v = r; t--; }}",
+        f"for (int t = 0; t < T; t++) {{ {TURN.format('t')} }}",
+    ),
+    "pointers that walk in them": (
+        "for (int t = 0; t < T; t++) { double *a = u, *b = v; for (int i = 0; i < n; i++) *b++ = *a++; double *r = u; u = v; v = r; }",
+        "for (int t = 0; t < T; t++) for (int i = 0; i < n; i++) w[(t + 1) % 2][i] = w[t % 2][i];",
+    ),
+    "rows": (
+        "for (int t = 0; t < T; t++) { for (int i = 0; i < n; i++) A[i][0] = B[i][1]; double (*r)[n] = A; A = B; B = r; }",
+        "for (int t = 0; t < T; t++) for (int i = 0; i < n; i++) C[t % 2][i][0] = C[(t + 1) % 2][i][1];",
+    ),
+    "allocated": (
+        "double *p = (double *)malloc(n * sizeof *p), *q; q = malloc(n); for (int t = 0; t < T; t++) { p[0] = q[1] + u[2]; double *r = p; p = q; q = r; } free(p); free(q);",
+        "for (int t = 0; t < T; t++) w[t % 2][0] = w[(t + 1) % 2][1] + u[2];",
+    ),
+}
+HEAD = "int n, int T, double *u, double *v, double *x, double *y, double *z, double (*A)[n], double (*B)[n], double w[2][n], double c[3][n], double C[2][n][n]"
+
+
+def program(body: str):
+    return shorthaul.affine.program_from_text(f"void f({HEAD}) {{\n{body}\n}}\n")
+
+
+@pytest.mark.parametrize(("body", "same"), EQUAL.values(), ids=EQUAL.keys())
+def test_one_array_for_all(body, same):
+    assert_same(program(body), program(same))
+
+
+REFUSED = {
+    "under a condition": f"for (int t = 0; t < T; t++) {{ {STEP} if (t > 1) {{ double *r = u; u = v; v = r; }} }}",
+    "moved as well": f"for (int t = 0; t < T; t++) {{ {STEP} double *r = u; u = v; v = r; u++; }}",
+    "used as it is set": f"double *r; for (int t = 0; t < T; t++) {{ {STEP} r = u; u = v; v = r; r[0] = 1; }}",
+    "with unlike others": f"double *r; for (int t = 0; t < T; t++) {{ {STEP} r = u; u = v; v = r; v[0] = x[0]; r = u; u = x; x = r; }}",
+}
+
+
+@pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_not_told_is_refused(body):
+    with pytest.raises(InputError, match="lead elsewhere") as found:
+        program(body)
+    assert "_turn" not in str(found.value)
