@@ -60,6 +60,39 @@ def test_one_array_for_all(body, same):
     assert_same(program(body), program(same))
 
 
+PYTHON = """
+def f(u, v, T):
+    n = len(u)
+    for t in range(T):
+        v[1:n - 1] = u[:n - 2] + u[2:n]
+        u, v = v, u
+    for i in range(n):
+        u[i] += v[i]
+"""
+IN_C = """void f(int n, int T, double w[2][n]) {
+for (int t = 0; t < T; t++)
+  for (int i = 0; i < n - 2; i++) w[(t + 1) % 2][i + 1] = w[t % 2][i] + w[t % 2][i + 2];
+assert(T >= 0);
+for (int i = 0; i < n; i++) w[T % 2][i] += w[(T + 1) % 2][i];
+}"""
+
+
+def test_arrays_of_python_that_change_places():
+    assert_same(shorthaul.affine.program_from_text(PYTHON), shorthaul.affine.program_from_text(IN_C))
+
+
+@pytest.mark.parametrize("change", ["if t > 1: u, v = v, u", "u, v = v, v", "u, T = v, u", "u, v = v, 2 * u"])
+def test_values_assigned_at_once_in_python_are_refused(change):
+    with pytest.raises(InputError, match="assigned at once") as found:
+        shorthaul.affine.program_from_text(PYTHON.replace("u, v = v, u", change))
+    assert str(found.value).startswith("line 6 column ")
+
+
+def test_names_of_extents_are_not_those_of_arrays():
+    program = shorthaul.affine.program_from_text("def f(u):\n u[1:] = 2 * u[:-1] + 1\n u[:] = u[::-1]\n")
+    assert not {*program.parameters} & {access.array for statement in program.statements for access in statement.reads}
+
+
 REFUSED = {
     "under a condition": f"for (int t = 0; t < T; t++) {{ {STEP} if (t > 1) {{ double *r = u; u = v; v = r; }} }}",
     "moved as well": f"for (int t = 0; t < T; t++) {{ {STEP} double *r = u; u = v; v = r; u++; }}",

@@ -41,6 +41,7 @@ FUNCTIONS = {
                     "  low = max(low, sum(A[i, j] * b[j] for j in range(3)) - min([b[k] for k in range(4)]))\n"
                     "  b[i] = low - max(A[i, j] + A[k, j] for j in range(3) for k in range(n) if k != i)\n"), "43 4"),
     "added in place": ("def f(A, x, y):\n y += A @ x\n y *= 2\n", "45 5 4"),
+    "copies": ("def f(u, v):\n w = u.copy()\n z = np.copy(v[1:])\n u[1:] = w[:-1] * z\n v[:] = np.array(u)\n u[0] = w[-1]\n", "5 5"),
     "several at once": (("def f(A, b):\n n, m = len(A), 3\n low = high = 0.0\n for i in range(n):\n  low, high = A[i, 1], b[i]\n"
                          "  for j in range(m):\n   A[i, j] += low * high\n"), "43 4"),
     "added to itself": ("def f(A):\n A += A.T\n A[0, 1:] *= A[1:, 0]\n", "44"),

@@ -49,7 +49,7 @@ def in_usual_words(function: ast.FunctionDef) -> ast.FunctionDef:
     arguments.args += arguments.kwonlyargs
     arguments.defaults += filter(None, arguments.kw_defaults)
     arguments.kwonlyargs, arguments.kw_defaults = [], []
-    made.body = _Words(made).block([_Infinite().visit(item) for item in made.body])
+    made.body = _Words(made).block([_Values().visit(item) for item in made.body])
     return ast.fix_missing_locations(made)
 
 
@@ -210,12 +210,17 @@ def _generated(node: ast.AST) -> Iterator[ast.Call]:
         yield from _generated(item)
 
 
-class _Infinite(ast.NodeTransformer):
-    """Puts numbers of NumPy in the place of ``float("inf")`` and ``float("nan")``."""
+class _Values(ast.NodeTransformer):
+    """Puts numbers of NumPy in the place of ``float("inf")`` and ``float("nan")``, and values in that of copies."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Return the number for the call."""
+        """Return the number, or the value, for the call."""
         self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "copy" and not node.args:
+            return ast.copy_location(ast.UnaryOp(ast.UAdd(), node.func.value), node)
+        kind = ast.Name | ast.Subscript | ast.Attribute
+        if called_name(node) in {"copy", "array"} and len(node.args) == 1 and isinstance(node.args[0], kind):
+            return ast.copy_location(ast.UnaryOp(ast.UAdd(), node.args[0]), node)
         text = node.args[0].value if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) else None
         word = text.lower().lstrip("+-") if isinstance(text, str) and called_name(node) == "float" else ""
         if word not in {"inf", "infinity", "nan"}:

@@ -40,6 +40,9 @@ from shorthaul.affine.frontend.python.pieces import (
     scalar_type,
     shape_of,
 )
+from shorthaul.affine.frontend.rewriting.exchanges import without_exchanges
+from shorthaul.affine.frontend.rewriting.structures import free_name
+from shorthaul.affine.frontend.rewriting.trees import names_in as names_of_c
 from shorthaul.core.errors import InputError, unknown_name
 
 _KEYWORDS = {
@@ -117,6 +120,7 @@ class _Translator:
         self.made: dict[str, None] = {}  #: arrays made in the function
         self.indices: set[str] = set()
         self.assigned: dict[str, int] = {}
+        self.exchanged: dict[str, ast.stmt] = {}  #: names of what arrays were before they changed places
         self._survey()
 
     def region(self, text: str) -> Region:
@@ -135,6 +139,11 @@ class _Translator:
                 declarations[name] = arrays.get(name) or scalar_type(name, "double")
         if not items:
             fail(self.function, "the function has no loops")
+        items = without_exchanges(items, declarations, {})
+        for name, node in self.exchanged.items():
+            if name in names_of_c(items):
+                cure = "let arrays change places in loops alone, under no condition, the same ones in the same way"
+                fail(node, "several arrays are assigned at once", cure)
         lines = tuple(text.splitlines())
         return Region(self.function.name, (*local, *items), declarations, {}, Preprocessed(lines, self.globals, ()))
 
@@ -213,7 +222,7 @@ class _Translator:
     def extent(self, array: str, axis: int, node: Any) -> Any:
         """Return the extent of an array in C: as the function names it, or a parameter ``A_0`` of its own."""
         if (array, axis) not in self.extents:
-            name = f"{array}_{axis}"
+            name = free_name(f"{array}_{axis}", {**self.axes, **self.assigned, **dict.fromkeys(self.arguments)})
             self.sizes[name] = None
             self.extents[array, axis] = c_ast.ID(name, coord_of(node))
         return self.extents[array, axis]
@@ -280,6 +289,8 @@ class _Translator:
             found = _OPERATORS.get(type(node.op))
             operator = f"{found}=" if found else fail(node, "the operator is not understood", "write it out")
         target = targets[0]
+        if len(targets) == 1 and isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            return self.exchange(node, target, node.value)
         if len(targets) > 1 or not isinstance(target, ast.Name | ast.Subscript):
             fail(node, "several values are assigned at once", "write one assignment per line")
         if isinstance(target, ast.Name) and target.id in self.indices:
@@ -290,6 +301,20 @@ class _Translator:
             value = self.value(node.value, index=True)
             return [declaration_of(target.id, scalar_type(target.id, "int"), value, coord_of(node))]
         return [c_ast.Assignment(operator, self.value(target), self.value(node.value), coord_of(node))]
+
+    def exchange(self, node: ast.stmt, target: ast.Tuple, value: ast.Tuple) -> list[Any]:
+        """Return ``u, v = v, u``, arrays that change places, as pointers of C do."""
+        at, both = coord_of(node), (target.elts, value.elts)
+        taken, given = ([item.id for item in items if isinstance(item, ast.Name)] for items in both)
+        plain = [len(taken), len(given)] == [len(items) for items in both]
+        if not plain or sorted(given) != sorted({*taken}) or not {*taken} <= self.axes.keys():
+            fail(node, "several values are assigned at once", "write one assignment per line")
+        before = {name: f"{name}_before" for name in given}
+        self.exchanged |= dict.fromkeys(before.values(), node)
+        kinds = {name: array_type(before[name], [None] * self.axes[name]) for name in given}
+        kept = [declaration_of(before[name], kinds[name], c_ast.ID(name, at), at) for name in given]
+        pairs = zip(taken, given, strict=True)
+        return [*kept, *(c_ast.Assignment("=", c_ast.ID(a, at), c_ast.ID(before[b], at), at) for a, b in pairs)]
 
     def new_array(self, target: ast.Name, call: ast.expr, shapes: Sequence[ast.expr]) -> list[Any]:
         """Return the zeros of a new array."""
