@@ -29,16 +29,16 @@ from tests.faults.short import end_at_the_first_answer
 _GRAPH = "random:n=60,degree=3,window=20,most=1"
 #: Searches that are no plan's: verb, arguments, effort, what the answer is worth.
 SEARCHES: dict[str, tuple[tuple[str, ...], str, Callable[[Any], float]]] = {
-    "pebble bound": ((_GRAPH, "--budget", "8"), "2", lambda found: found["bound"]["value"]),
-    "affine bound": (("cholesky", "--size", "N=20,S=30"), "1", lambda found: found["bound"]["value"]),
-    "tensor bound": (("transformer-block", "--rules", "contest"), "1", lambda found: found["bound"]["value"]),
+    "pebble bound": ((_GRAPH, "--budget", "8"), "1", lambda found: found["bound"]["value"]),
+    "affine bound": (("cholesky", "--size", "N=20,S=30"), "0.7", lambda found: found["bound"]["value"]),
+    "tensor bound": (("transformer-block", "--rules", "contest"), "0.3", lambda found: found["bound"]["value"]),
     "dataflow bound": (
         ("multicamera:cameras=1",), "0.3",
         lambda found: max(one["period"] for one in found["front_bound"]["proofs"]),
     ),
-    "pebble memory": ((_GRAPH,), "2", lambda found: -found["cost"]["budget"]),
+    "pebble memory": ((_GRAPH,), "0.3", lambda found: -found["cost"]["budget"]),
     "dataflow schedule": (("fig4", "--decoder", "modulo"), "1", lambda found: -found["cost"]["period"]),
-    "dataflow buffers": (("random:actors=14,seed=3", "--serial"), "2", lambda found: len(found["plan"]["front"])),
+    "dataflow buffers": (("random:actors=14,seed=3", "--serial"), "1", lambda found: len(found["plan"]["front"])),
 }  # fmt: skip
 BOUNDS = [name for name in SEARCHES if name.endswith("bound")]
 
@@ -92,7 +92,7 @@ def test_all_least_periods_are_resumed_without_any_effort(tmp_path: Path) -> Non
         found = shorthaul_json("dataflow", "bound", "sobel4", "--workers", "1", *map(str, more))
         return list(found["front_bound"]["period_at_core_cost"])
 
-    found = periods("--effort", "1", "--journal", tmp_path / "j")
+    found = periods("--effort", "0.7", "--journal", tmp_path / "j")
     assert periods("--resume", tmp_path / "j") == found != periods()
 
 
@@ -157,7 +157,7 @@ def answered_without_memory(name: str, folder: Path) -> None:
     """Run a command whose memory ends, with a journal, and every other one without."""
     journal = ("--journal", "j") if len(name) % 2 else ()
     given = _PLANS.get(name) or _SWEEPS.get(name) or SEARCHES[name][0]
-    arguments = (*given, "--effort", "1", *journal, "--json")
+    arguments = (*given, "--effort", SEARCHES[name][1] if name in SEARCHES else "0.3", *journal, "--json")
     if name not in {"spatial plan", "dataflow schedule"}:
         arguments += ("--workers", "1")
     done = command(*name.split(), *arguments, cwd=folder, before=end_at_the_first_answer)
