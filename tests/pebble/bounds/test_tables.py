@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 import pytest
-from tests.pebble.families import shuffled
+from tests.pebble.families import grid, shuffled
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case, tuning
@@ -328,6 +328,14 @@ def test_tables_are_found_at_any_numbering_and_verified(name: str) -> None:
     assert bounds[0] == bounds[1] >= least
     if cdag.least_budget() <= budget:
         assert bounds[0] <= belady.plan(cdag, budget).traffic(cdag.weights) - cdag.algorithmic_bound()
+
+
+def test_stencils_take_nothing_and_wide_tables_little() -> None:
+    stencil, wide = Search(effort=0.01), table((60, 60), np.random.default_rng(1), border=False)
+    assert table_search.tables(grid(12, 11, 8), search=stencil) == []
+    assert stencil.left() > 0.009
+    (found,) = table_search.tables(wide, search=Search(effort=0.06))
+    assert len(found.nodes) == 3600
 
 
 def test_wrong_tables_are_refused() -> None:

@@ -23,6 +23,8 @@ from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 _MOST_READERS, _MOST_IN_PLACE, _AXES = 16, 9, (2, 3)
 #: Links that hang on others in turn are found in so many rounds at most.
 _ROUNDS = 4
+#: Nodes that are looked at to tell whether there may be tables.
+_SAMPLE = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +68,8 @@ def tables(cdag: Cdag, *, search: Search) -> list[Table]:
     readers = cdag.children.degrees()
     sources, targets = cdag.edge_arrays()
     edges = np.column_stack([sources, targets])[~cdag.given[sources] & (readers[sources] <= _MOST_READERS)]
+    if not _may_be_placed(cdag, search):
+        return []
     edges = _reduced(cdag.n, edges, search)
     inner = np.bincount(targets[~cdag.given[sources]], minlength=cdag.n)
     is_score = (inner == 0) & (readers == 1)  # computed from inputs alone, for one other
@@ -87,6 +91,19 @@ def tables(cdag: Cdag, *, search: Search) -> list[Table]:
         found.append(_with_inputs(cdag, nodes, places, best[1], used))
         used[found[-1].moved] = True
     return found
+
+
+def _may_be_placed(cdag: Cdag, search: Search) -> bool:
+    """True if nodes drawn evenly read hardly more than places do in the mean, but for inputs and what others read."""
+    nodes = np.flatnonzero(~cdag.given)
+    nodes = nodes[:: -(-len(nodes) // _SAMPLE) or 1]
+    search.spend(len(nodes) / tuning.PASS_RATE)
+    counts = []
+    for node in nodes.tolist():
+        read = [v for v in cdag.parents.neighbours(node).tolist() if not cdag.given[v]]
+        gone_by = {v for other in read for v in cdag.parents.neighbours(other).tolist()}
+        counts.append(sum(v not in gone_by for v in read))
+    return sum(counts) <= (max(_AXES) + 1) * sum(count > 0 for count in counts)
 
 
 def _reduced(n: int, edges: IntArray, search: Search) -> IntArray:
