@@ -406,7 +406,8 @@ def outgrown(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def crowded_parts(rng: np.random.Generator) -> tuple[Any, ...]:
     parent = parents_before(random_tree(rng, 90))[3]
     room, star = np.sort(rng.integers(1, 9, rng.integers(2, 9))), rng.integers(0, 3, len(parent))
-    return parent, room, star, rng.integers(0, 2, len(parent)).astype(np.uint8), int(rng.integers(1, 4))
+    fan = rng.integers(0, 30, len(parent))
+    return parent, room, star, rng.integers(0, 2, len(parent)).astype(np.uint8), int(rng.integers(1, 4)), fan, 25
 
 
 def outgrown_parts(kernels: ModuleType, rng: np.random.Generator) -> Any:

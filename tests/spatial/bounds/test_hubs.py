@@ -91,4 +91,4 @@ def test_no_layout_takes_less() -> None:
         cost = plan(tree, grid=str(grid), refine=0.02, baselines=False).cost
         assert cost is not None
         assert cost["energy_hops"] >= bound["value"]
-    assert used > 3
+    assert used > 1

@@ -17,7 +17,7 @@ Counts = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.uint8]
 Gains = npt.NDArray[np.float64]
 #: What :func:`reaches_of_volume` is given, and what :func:`weights_of_growth` is.
-Parts = tuple[Index, Counts, Counts, Flags, int]
+Parts = tuple[Index, Counts, Counts, Flags, int, Counts, int]
 Subtrees = tuple[Index, Counts, Counts, Gains, Gains, Flags, Gains]
 
 #: Vertices of the largest tree whose bound gets a certificate: larger plans go to files of their own as well.
@@ -30,7 +30,7 @@ def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index, hubs
     Stars have what these and the ``layers`` leave. A layer holds certificates of subtrees that do not overlap, each as
     many times as its share says. All this is of the trees without the edges of the ``hubs``, which are named already.
     """
-    (parent, room, star, full, each), above = parts, subtrees[5]
+    (parent, room, star, full, each, fan, widest), above = parts, subtrees[5]
     _, own, longer, shares = weights_of_growth(*subtrees, True)
     top, inside = shares > 0, np.zeros(len(parent), np.int64)  # how many subtrees with a share hold a vertex
     for v, at in enumerate(parent.tolist()):
@@ -41,7 +41,7 @@ def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index, hubs
         part = np.where(held & ~first, parent, -1).astype(np.int32)
         upward = held & np.where(first, above, full)
         rest = np.where(held, np.where(first, lone, star), 0)
-        layer = _of_parts((part, room, rest, upward.astype(np.uint8), each), names)
+        layer = _of_parts((part, room, rest, upward.astype(np.uint8), each, fan, widest), names)
         layers.append({"shares": _weighed(names, shares * first), **layer})
     return {
         "kind": "growth",

@@ -52,10 +52,11 @@ _OF_GROWTH = (
     "among these stars, are as far away as there is room, and so are the nearest few vertices of each subtree below "
     "one. Parts of the tree need room too: within t hops of a processor are 2 t^2 + 2 t + 1. Let every vertex of a "
     "part reach the processors within some hops of it. A child with a reach b below its parent's adds none while the "
-    "edge is of one hop, and at most 2 b + 1 with each further "
-    "hop; with the same or a larger reach it adds some at once. A part with more vertices than it reaches so takes "
-    "longer edges. All of this is given weights so that no edge counts more than once: the best ones, by linear "
-    "programming. Which vertex is the root does not change the energy: the centroid is tried, and unless the tree is "
+    "edge is of one hop, and at most 2 b + 1 with each further hop; with the same or a larger reach it adds some at "
+    "once; and what the children in a star reach overlaps, so that only hops beyond those that it needs count. A part "
+    "with more vertices than it reaches so takes longer edges. All of this is given weights so that no edge counts "
+    "more than once: the best ones, by linear programming. Which vertex is the root does not change the energy: the "
+    "centroid is tried, and unless the tree is "
     "large the root as given."
 )
 
@@ -197,9 +198,12 @@ def _parts(numbered: Numbered, ground: Ground) -> Parts:
         own, above = np.zeros(len(parent), np.int64), np.zeros(len(parent), np.uint8)
     else:
         own, above = best_stars(starts, kids, longer)
+    fan = np.bincount(parent[(above == 0) & (parent >= 0)], minlength=len(parent))
     if ground.layers > 1:  # how many cells come with a hop is known of planes: parts have room for all
-        return parent, np.full(_MOST_REACH + 1, len(parent)), own, above, ground.each
-    return parent, cells_within(ground, _MOST_REACH), own, above, ground.each
+        return parent, np.full(_MOST_REACH + 1, len(parent)), own, above, ground.each, fan, 0
+    radius = (min(ground.grid.width, ground.grid.height) - 1) // 2
+    widest = ground.each * (2 * radius * (radius + 1) + 1) - 1
+    return parent, cells_within(ground, _MOST_REACH), own, above, ground.each, fan, widest
 
 
 def cells_within(ground: Ground, most: int) -> Counts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 import numpy.typing as npt
-from cython.cimports.shorthaul.spatial.bounds.volume_kernels import Volume, is_larger, weigh_all
+from cython.cimports.shorthaul.spatial.bounds.volume_kernels import Volume, is_larger, overlapping, weigh_all
 
 Levels = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
@@ -18,16 +18,18 @@ def reaches_of_volume(
     star: cython.const_longlong[::1],
     above: cython.const_uchar[::1],
     each: cython.longlong,
+    fan: cython.const_longlong[::1],
+    widest: cython.longlong,
 ) -> tuple[Levels, Weights, Flags]:
     """Return the reaches and weights behind :func:`gains_of_volume`, -1 for those in no part, and what is irregular.
 
     The regular reach is one less than the parent's, at most the levels below, and none where the parent has none or 0:
     0 of those that have it, 2 of the tops of parts, 1 of others. Takes some 4,000 bytes for each vertex weighed.
     """
-    first = Volume(parent, room, star, above, each)
+    first = Volume(parent, room, star, above, each, fan, widest)
     with cython.nogil:
         weigh_all(first)
-    volume = Volume(parent, room, star, above, each, first.weighed)
+    volume = Volume(parent, room, star, above, each, fan, widest, first.weighed)
     reach: cython.longlong[::1] = np.full(parent.shape[0], -1, np.int64)
     weight: cython.double[::1] = np.zeros(parent.shape[0])
     irregular: cython.uchar[::1] = np.zeros(parent.shape[0], np.uint8)
@@ -78,6 +80,7 @@ def _step(
     levels: cython.longlong = volume.below[v]
     best: cython.double = volume.alone[v]
     found: cython.double
+    same: cython.longlong
     step: cython.longlong = 0
     if a > 0:
         found = volume.kept[w, min(a - 1, levels), i]
@@ -85,7 +88,8 @@ def _step(
             best = found
             step = 1
     if 0 < a <= levels:
-        found = volume.kept[w, a, i] - volume.load[i] * cython.cast(cython.double, 2 * a + 1)
+        same = 4 * a if i < a and overlapping(volume, above, a) > 0 else 2 * a + 1
+        found = volume.kept[w, a, i] - volume.load[i] * cython.cast(cython.double, same)
         if found > best:
             best = found
             step = 2

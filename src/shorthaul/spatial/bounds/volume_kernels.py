@@ -23,6 +23,8 @@ class Volume:
         star: cython.const_longlong[::1],
         above: cython.const_uchar[::1],
         each: cython.longlong,
+        fan: cython.const_longlong[::1],
+        widest: cython.longlong,
         remembered: cython.Py_ssize_t = -1,
     ) -> None:
         reaches = int(room.shape[0])
@@ -33,6 +35,8 @@ class Volume:
         self.star = star
         self.above = above
         self.each = each
+        self.fan = fan
+        self.widest = widest
         self.load = np.append(1 / (2 * np.arange(reaches) + 1), 0.0)
         self.top = -1
         self.owner = np.zeros(rows, np.int64)
@@ -40,6 +44,7 @@ class Volume:
         self.apart = np.zeros(rows)
         self.is_loaded = np.zeros(rows, np.uint8)
         self.added = np.zeros((rows + 1, reaches, reaches + 1))
+        self.overlap = np.zeros((rows, reaches), np.int64)
         self.level = np.zeros((rows, reaches + 2), np.int64)
         told = int(parent.shape[0]) if remembered >= 0 else 0
         self.row = np.full(told, -1, np.int64)
@@ -60,13 +65,16 @@ def gains_of_volume(
     star: cython.const_longlong[::1],
     above: cython.const_uchar[::1],
     each: cython.longlong,
+    fan: cython.const_longlong[::1],
+    widest: cython.longlong,
 ) -> npt.NDArray[np.float64]:
     """Return how many hops beyond one each the edges of every subtree take together, since it outgrows the grid.
 
     The vertices are numbered subtree by subtree, parents first and the largest subtree of a parent last. Within b hops
     of a processor are ``room[b]``, itself included, for ``each`` vertices each; reaches are smaller than there are such
     numbers. Edges of vertex v, to its children and where ``above[v]`` is set also to its parent, are together
-    ``star[v]`` hops longer than one each; no edge is among those of both its ends.
+    ``star[v]`` hops longer than one each; no edge is among those of both its ends. ``fan[v]`` of them lead to children,
+    and up to ``widest`` leaves of a star have as much room as without an end of the grid.
 
     Let W be a connected part of the tree, v its top, and let every u of W reach the cells within r(u) hops. All that
     W reaches is what v does, and for each edge, from u to its child k, what k reaches and u does not. As a processor
@@ -76,6 +84,13 @@ def gains_of_volume(
         |W| / each <= room[r(v)] + sum over the edges of c + d (their hops beyond 1), where
         b < a: c = 0, d = 2 b + 1;   b = a: c = 2 a + 1, d = 2 a - 1;   b = a + 1: c = 4 (a + 1), d = 2 a + 1.
 
+    What the children in a star reach overlaps: with their edges as short as can be, they are on all cells within r - 1
+    hops of u and some r hops away, and with a reach b < a reach what is within r - 1 + b hops and little more. Longer
+    edges are shortened hop by hop, the farthest child to the cell before its own or, where that is taken, to one that
+    is free and nearer to u: what is reached shrinks by 2 b + 1 a hop at most. So only hops beyond the least of the star
+    count, which bears as much less. Where one of them has the reach a as well, c = 2 a + 1 still, and d = 2 a + 1; or
+    d = 2 a - 1 with c = 4 a, a ring.
+
     With a weight w for this, an edge bears w d; no edge may bear more than 1 together. The tree is cut into
     parts, in which every u has a reach and a weight for the part below it; what the edges can bear beside that goes to
     their sum ``star[u]``. The best cuts, reaches and weights are found from the leaves up, but that all edges of u
@@ -83,7 +98,7 @@ def gains_of_volume(
     the load from above they bend where an edge below can bear no more, so that they are known from the loads
     1 / (2 i + 1).
     """
-    volume = Volume(parent, room, star, above, each)
+    volume = Volume(parent, room, star, above, each, fan, widest)
     with cython.nogil:
         weigh_all(volume)
     return np.asarray(volume.alone)
@@ -119,6 +134,9 @@ def weigh_all(volume: Volume) -> cython.void:
 def _begin(volume: Volume, v: cython.longlong, height: cython.longlong) -> cython.void:
     """Let the top row be that of v."""
     row: cython.Py_ssize_t = volume.top
+    a: cython.Py_ssize_t
+    for a in range(volume.most + 1 if volume.star[v] > 0 else 0):
+        volume.overlap[row, a] = overlapping(volume, v, a)
     volume.owner[row] = v
     volume.height[row] = height
     volume.apart[row] = 0
@@ -139,6 +157,7 @@ def _weigh(volume: Volume, row: cython.Py_ssize_t) -> cython.double:
     known: cython.Py_ssize_t = row if volume.is_loaded[row] else volume.owner.shape[0]
     room: cython.double
     bears: cython.double
+    overlap: cython.double
     most: cython.double
     gain: cython.double
     best: cython.Py_ssize_t
@@ -155,12 +174,13 @@ def _weigh(volume: Volume, row: cython.Py_ssize_t) -> cython.double:
         count += volume.level[row, b]
         room = cython.cast(cython.double, volume.room[b])
         bears = cython.cast(cython.double, 2 * b + 1 if volume.above[v] else max(2 * b - 1, 0))
+        overlap = cython.cast(cython.double, volume.overlap[row, b])
         most = -1e300
         best = 0
         for i in range(max(b - 1, 0), volume.most + 2):  # an edge from v bears 2 b - 1 or more for every unit
             gain = volume.added[known, b, i] + volume.load[i] * (cython.cast(cython.double, count) / volume.each - room)
             if star > 0:
-                gain += star * max(0.0, 1 - volume.load[i] * bears)
+                gain += star * max(0.0, 1 - volume.load[i] * bears) + volume.load[i] * overlap
             if gain >= most:
                 most = gain
                 best = i
@@ -211,6 +231,7 @@ def _add(volume: Volume, above: cython.longlong, alone: cython.double) -> cython
     begin: cython.Py_ssize_t
     regular: cython.Py_ssize_t
     best: cython.double
+    same: cython.Py_ssize_t
     levels: cython.Py_ssize_t = min(volume.levels, volume.most)
     if row >= 0 and volume.owner[row] == above:
         volume.top = row
@@ -239,7 +260,8 @@ def _add(volume: Volume, above: cython.longlong, alone: cython.double) -> cython
                 if regular >= 0:
                     best = max(best, volume.total[regular, i])
                 if 0 < a <= volume.levels:
-                    best = max(best, volume.total[a, i] - volume.load[i] * cython.cast(cython.double, 2 * a + 1))
+                    same = 4 * a if i < a and volume.star[above] > 0 and volume.overlap[row, a] > 0 else 2 * a + 1
+                    best = max(best, volume.total[a, i] - volume.load[i] * cython.cast(cython.double, same))
                 if i >= a and is_larger(volume, volume.owner[row], a, volume.levels):
                     best = max(best, volume.total[a + 1, i] - volume.load[i] * cython.cast(cython.double, 4 * (a + 1)))
                 volume.added[row, a, i] += best
@@ -253,3 +275,23 @@ def _add(volume: Volume, above: cython.longlong, alone: cython.double) -> cython
 def is_larger(volume: Volume, v: cython.longlong, a: cython.Py_ssize_t, levels: cython.longlong) -> cython.bint:
     """Whether below v, of reach a, a child with so many levels below it may have a larger reach."""
     return a < min(levels, volume.most) and volume.star[v] == 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def overlapping(volume: Volume, v: cython.longlong, a: cython.Py_ssize_t) -> cython.longlong:
+    """Return how many of the cells that children add by the hops of the star of v, of reach a, are reached already."""
+    k: cython.longlong = volume.fan[v]
+    b: cython.longlong = a - 1
+    if volume.star[v] == 0 or a == 0 or k > volume.widest or k < 5 * volume.each:
+        return 0
+    ring: cython.longlong = 2  # of the farthest children
+    while volume.each * (2 * ring * (ring + 1) + 1) - 1 < k:
+        ring += 1
+    last: cython.longlong = k + 1 - volume.each * (2 * ring * (ring - 1) + 1)  # children there
+    hops: cython.longlong = volume.each * 4 * (ring - 2) * (ring - 1) * ring // 3 + (ring - 1) * last
+    inner: cython.longlong = ring - 1 + b
+    cells: cython.longlong = 2 * inner * (inner + 1) - 2 * a * (a + 1)
+    cells += min(4 * (ring + b), min(last, 4) * (2 * b + 1) + max(last - 4, 0) * (b + 1))
+    return max(0, (2 * b + 1) * hops - cells)

@@ -345,10 +345,11 @@ def _weighed_parts(
     parts = _parts(rooted, given)
     if grid.layers > 1 and max(parts.reach) >= 0:
         raise WrongError("tops", "are for machines of one layer")
-    gains, load = _of_parts(rooted, grid, parts, expect_weighed(given, "weights", n))
+    upward = expect_vertices(given, "upward", n)
+    gains, load = _of_parts(rooted, grid, parts, expect_weighed(given, "weights", n), set(upward))
     if any(above >= 0 and share[above] != share[v] for v, above in enumerate(parts.above)):
         raise WrongError("tops", "a part is in two subtrees")
-    upward, most = expect_vertices(given, "upward", n), max(1.0, *load)
+    most = max(1.0, *load)
     stars, is_upward = _beside(rooted, grid, upward, load, most), set(upward)
     borne = [one * times for one, times in zip(load, share, strict=True)]
     for v, above in enumerate(rooted.parent):
@@ -419,7 +420,7 @@ def _listed(given: Mapping[str, Any], key: str, n: int) -> dict[int, int]:
 
 
 def _of_parts(
-    rooted: Rooted, grid: Ground, parts: Parts, weight: Mapping[int, float]
+    rooted: Rooted, grid: Ground, parts: Parts, weight: Mapping[int, float], upward: set[int]
 ) -> tuple[list[float], list[float]]:
     """Return how many vertices, weighed, find no room where no edge has anything to spare, and the loads.
 
@@ -427,21 +428,49 @@ def _of_parts(
 
     A vertex reaches 2 a^2 + 2 a + 1 cells; a child that is d hops away and reaches b of them adds at most
     (2 b + 1) (d - 1) cells where b is less than a, a row of 2 a + 1 and (2 a - 1) (d - 1) where it is a,
-    and a ring of 4 (a + 1) and (2 a + 1) (d - 1) where it is a + 1. What is below a vertex in its part has its weight.
+    and a ring of 4 (a + 1) and (2 a + 1) (d - 1) where it is a + 1. Children in the star of a vertex overlap. What is
+    below a vertex in its part has its weight.
     """
     gain, load, borne = ([0.0] * len(parts.reach) for _ in range(3))
     for v in rooted.order:
-        own, above, b = weight.get(v, 0.0), parts.above[v], parts.reach[v]
-        if b < 0:
+        own, a = weight.get(v, 0.0), parts.reach[v]
+        if a < 0:
             if own > 0:
                 raise WrongError("weights", f"vertex {v} is in no part")
             continue
-        if above >= 0:
-            a, borne[v] = parts.reach[above], borne[above]
-            load[v] = borne[v] * (2 * b + 1 if b < a else max(2 * a - 1, 0) if b == a else 2 * a + 1)
-            gain[v] -= borne[v] * (0 if b < a else 2 * a + 1 if b == a else 4 * (a + 1))
         borne[v] += own
         gain[v] += borne[v] / grid.each
         if own > 0:
-            gain[v] -= own * _within(grid, b)
+            gain[v] -= own * _within(grid, a)
+        for kid in parts.kids[v]:
+            borne[kid], b = borne[v], parts.reach[kid]
+            load[kid] = borne[v] * (2 * b + 1 if b < a else max(2 * a - 1, 0) if b == a else 2 * a + 1)
+            gain[v] -= borne[v] * (0 if b < a else 2 * a + 1 if b == a else 4 * (a + 1))
+        fan = [kid for kid in rooted.kids[v] if kid not in upward]
+        hops, cells = _of_fan(grid, len(fan), a)
+        if (2 * a - 1) * hops > cells and all(parts.reach[kid] <= a for kid in fan if parts.above[kid] >= 0):
+            as_far = sum(parts.reach[kid] == a for kid in fan if parts.above[kid] >= 0)
+            is_row = as_far > 0 and borne[v] * (2 * a + 1) <= 1 + _ROUNDING
+            bears = 2 * a + 1 if is_row else 2 * a - 1
+            gain[v] += borne[v] * (bears * hops - cells - (0 if is_row else 2 * a - 1) * as_far)
+            for kid in fan:
+                load[kid] = borne[v] * bears
     return gain, load
+
+
+def _of_fan(grid: Ground, fan: int, a: int) -> tuple[int, int]:
+    """Return how many hops beyond one each the children in a star take, and the cells that they add with those.
+
+    With a reach of a - 1 they add what is within a - 2 hops of their r full rings around a vertex of reach a, and of
+    those one hop farther what is near the children of the last ring: 2 a - 1 of the four on its corners, a of others.
+    Hops more than that count as they do alone, and so does a child of the reach a: it adds a row, where hops bear
+    2 a + 1, or else a ring. Where the grid is too narrow for the rings, nothing is said.
+    """
+    ring, left, hops = 1, fan + 1 - 5 * grid.each, 0
+    while left > 4 * (ring + 1) * grid.each:
+        ring, left = ring + 1, left - 4 * (ring + 1) * grid.each
+        hops += 4 * ring * (ring - 1) * grid.each
+    if left <= 0 or a == 0 or 2 * (ring + 1) >= min(grid.width, grid.height):
+        return 0, 0
+    near = min(4 * (ring + a), min(left, 4) * (2 * a - 1) + max(left - 4, 0) * a)
+    return hops + ring * left, near + sum(4 * step for step in range(a + 1, ring + a))
