@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.affine.c_code.test_code import SANITIZED, assert_agrees, needs_compiler, run
+from tests.affine.frontend.test_inputs import assert_same
 
 import shorthaul
 from shorthaul.affine.frontend.scop import program_from_text
@@ -74,3 +75,46 @@ def test_emitted_code_computes_the_same(tmp_path: Path) -> None:
     )
     text = FRAME % (functions, "mix(x[j], z[i][at(i, 1, n)])")
     assert_agrees(run(shorthaul.affine.code(text, size="n=12,S=20", effort=1).extra["code"], tmp_path, *SANITIZED))
+
+
+PROCEDURES = """
+double k, x;
+static void row(int n, double a, const double *u, double *v) { for (int i = 1; i < n; i++) v[i] += a * u[i - 1]; }
+static void walk(int n, double *x) { if (n < 2) return; while (n > 0) { *x++ *= 0.5; n--; } }
+void nest(int m, double v[m]) { int i; for (i = 0; i < m; i++) row(m - i, 2, v, v + i); }
+double grows(int n, double *v) { static double s = 0; s += 1; v[n] = s; }
+void never(int n, double *v) { if (n) never(n - 1, v); }
+void early(int n, double *v) { for (int i = 0; i < n; i++) if (i > 3) return; else v[i] = 0; }
+void global(int n, double *v) { v[n] = x; }
+void f(int N, double A[N][N], double *u, double *v, double *x) { %s }
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "written"),
+    [
+        ("row(N, 3.0, u, v); row(N - 1, k, v, u + 1);",
+         "for (int i = 1; i < N; i++) v[i] += 3.0 * u[i-1]; for (int i = 1; i < N - 1; i++) u[i+1] += k * v[i-1];"),
+        ("for (int i = 0; i < N; i++) row(N, v[i], A[i], v);",
+         "for (int i = 0; i < N; i++) { double a; a = v[i]; for (int j = 1; j < N; j++) v[j] += a * A[i][j-1]; }"),
+        ("walk(N, u);", "if (N >= 2) for (int i = 0; i < N; i++) u[i] *= 0.5;"),
+        ("nest(N, x);", "for (int i = 0; i < N; i++) for (int j = 1; j < N - i; j++) x[i + j] += 2. * x[j - 1];"),
+    ],
+)  # fmt: skip
+def test_calls_that_are_statements_are_written_out(calls: str, written: str) -> None:
+    assert_same(
+        program_from_text(PROCEDURES % calls, function="f"), program_from_text(PROCEDURES % written, function="f")
+    )
+
+
+@pytest.mark.parametrize("call", ["grows(3, u);", "never(3, u);", "early(N, u);", "global(3, u);", "row(N, u, v);"])
+def test_other_calls_that_are_statements_are_refused(call: str) -> None:
+    with pytest.raises(InputError, match="a call may have side effects"):
+        program_from_text(PROCEDURES % f"for (int i = 0; i < N; i++) u[i] = 0; {call}", function="f")
+
+
+def test_the_function_that_no_other_calls_is_meant() -> None:
+    text = "void g(int n, double *a) { for (int i = 0; i < n; i++) a[i] = 0; } void f(int n, double *b) { %s g(n, b); }"
+    assert program_from_text(text % "for (int i = 0; i < n; i++) b[i] = 1;").name == "f"
+    with pytest.raises(InputError, match="several functions have loops"):
+        program_from_text("int main(void) { for (int i = 0; i < 3; i++) g(3, 0); }" + text % "")

@@ -74,6 +74,18 @@ EQUAL = {
         "static const double t[] = {1, 2, 1}; for (int i = 0; i < 3; i++) c[i] = t[i];",
         "for (int i = 0; i < 3; i++) c[i] = x[i];",
     ),
+    "arrays set and copied": (
+        "memset(c, 0, n * sizeof(double)); memcpy(A, B, sizeof(double) * n * n); memcpy(x + 1, A[2], (n - 1) * sizeof *x);",
+        "for (int i = 0; i < n; i++) c[i] = 0; for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) A[i][j] = B[i][j]; for (int i = 0; i < n - 1; i++) x[i + 1] = A[2][i];",
+    ),
+    "local arrays set and copied": (
+        "double s[3][4], t[3][4]; memset(s, 0, sizeof s); memcpy(t, s, sizeof(t)); c[0] = t[1][2];",
+        "double s[3][4], t[3][4]; for (int i = 0; i < 3; i++) for (int j = 0; j < 4; j++) s[i][j] = 0; for (int i = 0; i < 3; i++) for (int j = 0; j < 4; j++) t[i][j] = s[i][j]; c[0] = t[1][2];",
+    ),
+    "pointers that are not NULL": (
+        "double *p = malloc(n * sizeof *p); if (!p || x == NULL) return; for (int i = 0; i < n; i++) p[i] = c[i]; free(p);",
+        "for (int i = 0; i < n; i++) d[i] = c[i];",
+    ),
     "branch on data": (
         "for (int i = 0; i < n; i++) if (c[i] < d[i]) c[i] = d[i]; else x[i] += 2;",
         "for (int i = 0; i < n; i++) { x[i] = c[i] < d[i] ? x[i] : x[i] + 2; c[i] = c[i] < d[i] ? d[i] : c[i]; }",

@@ -12,7 +12,7 @@ from pycparser import c_ast, c_parser
 
 from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
-from shorthaul.affine.frontend.rewriting.counting import with_moves_apart
+from shorthaul.affine.frontend.rewriting.counting import with_moves_apart, without_rest
 from shorthaul.affine.frontend.rewriting.exchanges import without_exchanges
 from shorthaul.affine.frontend.rewriting.initial_values import (
     refuse_designators,
@@ -20,7 +20,8 @@ from shorthaul.affine.frontend.rewriting.initial_values import (
     without_static_values,
 )
 from shorthaul.affine.frontend.rewriting.inlining import inlined
-from shorthaul.affine.frontend.rewriting.pointers import without_allocation
+from shorthaul.affine.frontend.rewriting.memory import without_calls_on_memory
+from shorthaul.affine.frontend.rewriting.procedures import with_calls_written_out
 from shorthaul.affine.frontend.rewriting.scopes import names_as_written, with_names_apart
 from shorthaul.affine.frontend.rewriting.structures import Structures, flattened, named, structures_in
 from shorthaul.affine.frontend.rewriting.trees import nodes, words_of
@@ -105,11 +106,12 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     written = {item.decl.name: item for item in called if isinstance(item, c_ast.FuncDef)}
     _resolve(written.values(), meanings)
     with names_as_written(renamed):
+        renamed |= with_calls_written_out(definition.body, written, declarations, outside)
+        definition.body.block_items = without_calls_on_memory(definition.body.block_items or [], declarations)
         definition.body = inlined(definition.body, written, declarations, outside)
         find = _region if "#pragma scop" in chosen.text else _whole
         body, constants = find(definition.body, declarations, chosen.name)
-        items = with_moves_apart(without_allocation(body, declarations))
-        items = without_exchanges(items, declarations, constants)
+        items = without_exchanges(with_moves_apart(body), declarations, constants)
         plain = c_ast.Compound(without_walking(items, declarations, constants))
         region = Region(chosen.name, (), declarations, constants, replace(done, integers=integers), renamed)
         refuse_designators(plain, region.place)
@@ -176,11 +178,17 @@ def _chosen(chunks: list[_Chunk], function: str | None, done: Preprocessed) -> _
         marked = next(filter(None, ([c for c in functions.values() if re.search(p, c.text)] for p in loops)), [])
         if not marked:
             raise InputError("has no loops", allowed="C with a function around a loop nest", cure=_CURE_MISSING)
+        if "main" not in functions:  # of functions that call one another, the one that the others are for
+            marked = [each for each in marked if not any(_calls(other, each) for other in marked)] or marked
     if len(marked) > 1:
         what = "a '#pragma scop'" if "#pragma scop" in marked[0].text else "loops"
         names = ", ".join(chunk.name for chunk in marked)
         raise InputError(f"several functions have {what}", value=names, cure="choose one with --function")
     return marked[0]
+
+
+def _calls(chunk: _Chunk, other: _Chunk) -> bool:
+    return chunk is not other and re.search(rf"\b{other.name}\s*\(", chunk.text) is not None
 
 
 def _numbers(item: Any, known: Mapping[str, int]) -> dict[str, int]:
@@ -292,10 +300,8 @@ def _region(body: Any, declarations: dict[str, Any], function: str) -> tuple[tup
 
 
 def _whole(body: Any, _declarations: dict[str, Any], function: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return all statements of a function without pragmas, but a return at its end."""
-    items = list(body.block_items or [])
-    if items and isinstance(items[-1], c_ast.Return):
-        items.pop()
+    """Return all statements of a function without pragmas; those behind a return, where it does not return."""
+    items = without_rest(body.block_items or [], c_ast.Return)
     if not items:
         raise InputError(f"the function {function} is empty", place=f"line {body.coord.line}", cure=_CURE_MISSING)
     return tuple(items), {}

@@ -30,8 +30,8 @@ def with_moves_apart(items: Sequence[Any]) -> list[Any]:
     result: list[Any] = []
     for item in items:
         node = in_blocks(item, with_moves_apart)
-        if isinstance(node, c_ast.For | c_ast.While | c_ast.DoWhile) and _continues(node.stmt):
-            node.stmt = c_ast.Compound(without_continue(statements_of(node.stmt)), node.stmt.coord)
+        if isinstance(node, c_ast.For | c_ast.While | c_ast.DoWhile) and _ends(node.stmt, c_ast.Continue):
+            node.stmt = c_ast.Compound(without_rest(statements_of(node.stmt)), node.stmt.coord)
         if isinstance(node, c_ast.While | c_ast.DoWhile):
             node = _as_for(node)
         elif isinstance(node, c_ast.For) and node.next is None:
@@ -51,36 +51,36 @@ def alone(node: Any) -> list[Any]:
     return [value, c_ast.Assignment("=", node.lvalue, value.rvalue, node.coord)]
 
 
-def without_continue(items: Sequence[Any]) -> list[Any]:
-    r"""Return the statements of a loop's body where what ``continue`` skips stands under the other branch of its if.
+def without_rest(items: Sequence[Any], end: type = c_ast.Continue) -> list[Any]:
+    r"""Return the statements of a body, what ``end`` skips under the other branch of its if.
 
     >>> from pycparser import c_generator, c_parser
     >>> text = "void f(void) { for (;;) { if (a) { x = 1; continue; } y = 2; } }"
     >>> loop = c_parser.CParser().parse(text).ext[0].body.block_items[0]
-    >>> print(c_generator.CGenerator().visit(without_continue(loop.stmt.block_items)[0]).replace("\n", " "))
+    >>> print(c_generator.CGenerator().visit(without_rest(loop.stmt.block_items)[0]).replace("\n", " "))
     if (a) {   x = 1; } else {   y = 2; }
     """
     for at, item in enumerate(items):
-        if isinstance(item, c_ast.Continue):
+        if isinstance(item, end):
             return list(items[:at])
-        if not _continues(item):
+        if not _ends(item, end):
             continue
         rest = items[at + 1 :]
         if isinstance(item, c_ast.Compound):
-            return [*items[:at], *without_continue([*statements_of(item), *rest])]
-        then = without_continue([*statements_of(item.iftrue), *rest])
-        other = without_continue([*statements_of(item.iffalse), *copied(rest)])
+            return [*items[:at], *without_rest([*statements_of(item), *rest], end)]
+        then = without_rest([*statements_of(item.iftrue), *rest], end)
+        other = without_rest([*statements_of(item.iffalse), *copied(rest)], end)
         made = c_ast.If(item.cond, c_ast.Compound(then), c_ast.Compound(other) if other else None, item.coord)
         return [*items[:at], made]
     return list(items)
 
 
-def _continues(node: Any) -> bool:
-    """True if a statement of this loop, and of no loop inside, leads to its next iteration."""
+def _ends(node: Any, end: type) -> bool:
+    """True if a statement of this body, and of no loop inside, ends it."""
     if isinstance(node, c_ast.If):
-        return _continues(node.iftrue) or _continues(node.iffalse)
-    return isinstance(node, c_ast.Continue) or (
-        isinstance(node, c_ast.Compound) and any(map(_continues, statements_of(node)))
+        return _ends(node.iftrue, end) or _ends(node.iffalse, end)
+    return isinstance(node, end) or (
+        isinstance(node, c_ast.Compound) and any(_ends(item, end) for item in statements_of(node))
     )
 
 

@@ -60,7 +60,7 @@ def inlined(
         if function is None or len(arguments) != len(function.parameters):
             return node
         given = {
-            parameter: argument if _is_of(argument, words, declared) else _cast(words, argument)
+            parameter: argument if is_of(argument, words, declared) else cast_to(words, argument)
             for (parameter, words), argument in zip(function.parameters.items(), arguments, strict=True)
         }
         room[0] -= sum(1 for _ in nodes([function.value, *given.values()]))
@@ -71,7 +71,7 @@ def inlined(
         value = rewritten(copied(function.value), lambda item: _with(item, given))
         value = rewritten(value, lambda item: written_out(item, open_calls | {name}))
         kinds = {tuple(words) for words in (*function.parameters.values(), *function.outside, function.result)}
-        return value if kinds in ({("double",)}, {("int",)}) else _cast(function.result, value)
+        return value if kinds in ({("double",)}, {("int",)}) else cast_to(function.result, value)
 
     return rewritten(body, lambda node: written_out(node, frozenset()))
 
@@ -81,8 +81,8 @@ def _function(definition: Any, outside: Mapping[str, Any]) -> _Function | None:
     items = definition.body.block_items or []
     listed = definition.decl.type.args
     named = [item for item in ([] if listed is None else listed.params) if isinstance(item, c_ast.Decl)]  # not void
-    parameters = {item.name: _words(item) for item in named}
-    result = _words(definition.decl.type)
+    parameters = {item.name: words_of_scalar(item) for item in named}
+    result = words_of_scalar(definition.decl.type)
     if len(items) != 1 or not isinstance(items[0], c_ast.Return) or items[0].expr is None or not result:
         return None
     if not all(parameters.values()) or not _is_value(items[0].expr, {*parameters, *outside}):
@@ -105,18 +105,18 @@ def _is_value(node: Any, known: Set[str]) -> bool:
     return all(child is called or _is_value(child, known) for _, child in node.children())
 
 
-def _words(declared: Any) -> tuple[str, ...]:
+def words_of_scalar(declared: Any) -> tuple[str, ...]:
     """Return the words of a scalar's type, nothing for any other type."""
     inner = declared.type if isinstance(declared, c_ast.Decl | c_ast.FuncDecl) else declared
     plain = isinstance(inner, c_ast.TypeDecl) and isinstance(inner.type, c_ast.IdentifierType)
     return () if not plain or inner.type.names == ["void"] else tuple(inner.type.names)
 
 
-def _is_of(node: Any, words: Sequence[str], declarations: Mapping[str, Any]) -> bool:
+def is_of(node: Any, words: Sequence[str], declarations: Mapping[str, Any]) -> bool:
     """Return whether ``node`` is known to be of a type: an element or a variable, or a term of such."""
     if isinstance(node, c_ast.BinaryOp):
         kept = words in {("int",), ("double",)} and node.op in {"+", "-", "*", "/"}
-        return kept and all(_is_of(item, words, declarations) for item in (node.left, node.right))
+        return kept and all(is_of(item, words, declarations) for item in (node.left, node.right))
     if isinstance(node, c_ast.Constant):
         return words == (node.type,)
     name: str = getattr(element_of(node)[0], "name", "")
@@ -127,6 +127,7 @@ def _with(node: Any, given: Mapping[str, Any]) -> Any:
     return copied(given[node.name]) if isinstance(node, c_ast.ID) and node.name in given else node
 
 
-def _cast(words: Sequence[str], value: Any) -> Any:
+def cast_to(words: Sequence[str], value: Any) -> Any:
+    """Return a value as one of a type."""
     plain = c_ast.TypeDecl(None, [], None, c_ast.IdentifierType(list(words)))
     return c_ast.Cast(c_ast.Typename(None, [], None, plain), value, value.coord)

@@ -2,47 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pycparser import c_ast
-
-from shorthaul.affine.frontend.rewriting.trees import in_blocks, is_name, nodes, target_of
-
-
-def without_allocation(items: Sequence[Any], declarations: dict[str, Any]) -> list[Any]:
-    r"""Return statements without calls of ``malloc`` and ``free``; ``declarations`` gets the arrays, as if given.
-
-    >>> from pycparser import c_generator, c_parser
-    >>> text = "void f(void) { double *p = malloc(n * sizeof *p); p[0] = 1; free(p); }"
-    >>> left = without_allocation(c_parser.CParser().parse(text).ext[0].body.block_items, {})
-    >>> print("; ".join(map(c_generator.CGenerator().visit, left)))
-    p[0] = 1
-    """
-    made = {
-        target_of(node)
-        for node in nodes(items)
-        if _allocates(getattr(node, "rvalue" if isinstance(node, c_ast.Assignment) else "init", None))
-    }
-
-    def left(items: Sequence[Any]) -> list[Any]:
-        result = []
-        for item in items:
-            node = in_blocks(item, left)
-            if isinstance(node, c_ast.Decl) and node.name in made and (node.init is None or _allocates(node.init)):
-                declarations[node.name] = node.type
-            elif not isinstance(node, c_ast.Assignment) or not _allocates(node.rvalue) or target_of(node) not in made:
-                result.append(node)
-        return [node for node in result if not (isinstance(node, c_ast.FuncCall) and is_name(node.name, "free"))]
-
-    return left(items)
-
-
-def _allocates(node: Any) -> bool:
-    while isinstance(node, c_ast.Cast):
-        node = node.expr
-    names = ("malloc", "aligned_alloc")
-    return isinstance(node, c_ast.FuncCall) and any(is_name(node.name, name) for name in names)
 
 
 def element(node: Any) -> Any:

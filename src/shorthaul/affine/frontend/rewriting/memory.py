@@ -1,0 +1,149 @@
+"""Calls of C's library on memory: what ``malloc`` gives, and ``memset`` and ``memcpy`` as loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from pycparser import c_ast
+
+from shorthaul.affine.frontend.expressions import c_text
+from shorthaul.affine.frontend.rewriting.places import is_pointer
+from shorthaul.affine.frontend.rewriting.pointers import element, place
+from shorthaul.affine.frontend.rewriting.structures import free_name
+from shorthaul.affine.frontend.rewriting.trees import (
+    copied,
+    element_of,
+    in_blocks,
+    is_name,
+    names_in,
+    nodes,
+    target_of,
+    words_of,
+)
+
+
+def without_calls_on_memory(items: Sequence[Any], declarations: dict[str, Any]) -> list[Any]:
+    r"""Return statements without ``malloc`` and ``free``, and with loops for ``memcpy`` and for ``memset`` with zeros.
+
+    ``declarations`` gets what is allocated, as if it were given. What is done where a pointer is NULL is left out.
+
+    >>> from pycparser import c_generator, c_parser
+    >>> text = "void f(void) { double *p = malloc(n * sizeof *p); if (!p) return; p[0] = 1; free(p); }"
+    >>> left = without_calls_on_memory(c_parser.CParser().parse(text).ext[0].body.block_items, {})
+    >>> print("; ".join(map(c_generator.CGenerator().visit, left)))
+    p[0] = 1
+    """
+    made = {
+        target_of(node)
+        for node in nodes(items)
+        if _allocates(getattr(node, "rvalue" if isinstance(node, c_ast.Assignment) else "init", None))
+    }
+
+    kinds = {**declarations, **{node.name: node.type for node in nodes(items) if isinstance(node, c_ast.Decl)}}
+
+    counter = free_name("at", dict.fromkeys([*kinds, *names_in(items)]))
+
+    def left(items: Sequence[Any]) -> list[Any]:
+        result = []
+        for item in items:
+            node = in_blocks(item, left)
+            if isinstance(node, c_ast.If) and node.iffalse is None and _is_null(node.cond, kinds):
+                continue
+            if isinstance(node, c_ast.Decl) and node.name in made and (node.init is None or _allocates(node.init)):
+                declarations[node.name] = node.type
+            elif not isinstance(node, c_ast.Assignment) or not _allocates(node.rvalue) or target_of(node) not in made:
+                result.append(_loops(node, kinds, counter) or node)
+        return [node for node in result if not (isinstance(node, c_ast.FuncCall) and is_name(node.name, "free"))]
+
+    return left(items)
+
+
+def _allocates(node: Any) -> bool:
+    while isinstance(node, c_ast.Cast):
+        node = node.expr
+    names = ("malloc", "aligned_alloc")
+    return isinstance(node, c_ast.FuncCall) and any(is_name(node.name, name) for name in names)
+
+
+def _is_null(node: Any, kinds: Mapping[str, Any]) -> bool:
+    """True if a condition holds for pointers that lead nowhere alone."""
+    if isinstance(node, c_ast.BinaryOp) and node.op == "||":
+        return _is_null(node.left, kinds) and _is_null(node.right, kinds)
+    if isinstance(node, c_ast.BinaryOp) and node.op == "==":
+        is_nothing = is_name(node.right, "NULL") or getattr(node.right, "value", None) == "0"
+        found = node.left if is_nothing else None
+    else:
+        found = node.expr if isinstance(node, c_ast.UnaryOp) and node.op == "!" else None
+    return isinstance(found, c_ast.ID) and is_pointer(kinds.get(found.name))
+
+
+def _loops(node: Any, kinds: Mapping[str, Any], counter: str) -> Any:
+    """Return the loops that ``memset`` with zeros or ``memcpy`` is; None for other statements."""
+    called = getattr(node.name, "name", "") if isinstance(node, c_ast.FuncCall) else ""
+    if called not in ("memset", "memcpy") or node.args is None or len(node.args.exprs) != 3:
+        return None
+    target, value, size = node.args.exprs
+    if called == "memset" and getattr(value, "value", None) != "0":
+        return None
+    sides = [target] if called == "memset" else [target, value]
+    extents = [_extents(side, size, kinds) for side in sides]
+    if None in extents or len({len(each or ()) for each in extents}) != 1:
+        return None
+    words = [f"{counter}_{at}" for at in range(len(extents[0] or ()))]
+    elements = [copied(side) for side in sides]
+    for word in words:
+        elements = [c_ast.ArrayRef(each, c_ast.ID(word)) for each in elements]
+    made: Any = c_ast.Assignment("=", elements[0], elements[1] if sides[1:] else c_ast.Constant("int", "0"))
+    for word, extent in reversed([*zip(words, extents[0] or (), strict=True)]):
+        kind = c_ast.TypeDecl(word, [], None, c_ast.IdentifierType(["int"]))
+        first = c_ast.DeclList([c_ast.Decl(word, [], [], [], [], kind, c_ast.Constant("int", "0"), None)])
+        test = c_ast.BinaryOp("<", c_ast.ID(word), copied(extent))
+        made = c_ast.For(first, test, c_ast.UnaryOp("p++", c_ast.ID(word)), made)
+    for each in nodes([made]):
+        each.coord = node.coord
+    return made
+
+
+def _extents(pointer: Any, size: Any, kinds: Mapping[str, Any]) -> list[Any] | None:
+    """Return how many elements, along each axis, ``size`` bytes from a pointer on are; None if that is not told."""
+    found = place(pointer)
+    axes, words = _axes(pointer if found is None else found[0], kinds)
+    is_size = [isinstance(item, c_ast.UnaryOp) and item.op == "sizeof" for item in _factors(size)]
+    sizes = [item.expr for item, is_one in zip(_factors(size), is_size, strict=True) if is_one]
+    counts = [item for item, is_one in zip(_factors(size), is_size, strict=True) if not is_one]
+    if len(sizes) != 1 or not axes:
+        return None
+    is_type = isinstance(sizes[0], c_ast.Typename)
+    inner, of_what = ([], words_of(sizes[0].type)) if is_type else _axes(element(sizes[0]), kinds)
+    if of_what != words or (inner and (counts or None in inner)):
+        return None
+    if len(axes) == 1 and counts:
+        return [reduce(lambda one, other: c_ast.BinaryOp("*", one, other), counts)]
+    start = found is None or found[1] is None
+    told = inner if not counts else axes if sorted(map(_text, axes)) == sorted(map(_text, counts)) else []
+    return told if start and len(told) == len(axes) else None
+
+
+def _axes(node: Any, kinds: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
+    """Return the extents of an array or a part of it, None where they are not told, and its elements' type."""
+    root, subscripts = element_of(node)
+    kind: Any = kinds.get(getattr(root, "name", ""))
+    axes: list[Any] = []
+    for _ in subscripts:
+        kind = kind.type if is_pointer(kind) else None
+    while is_pointer(kind):
+        axes.append(getattr(kind, "dim", None))
+        kind = kind.type
+    return axes, words_of(kind)
+
+
+def _text(node: Any) -> str:
+    return "" if node is None else c_text(node)
+
+
+def _factors(node: Any) -> list[Any]:
+    if isinstance(node, c_ast.BinaryOp) and node.op == "*":
+        return [*_factors(node.left), *_factors(node.right)]
+    return [node]

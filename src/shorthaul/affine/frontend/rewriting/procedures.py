@@ -1,0 +1,107 @@
+"""Calls that are statements: functions of the file, written out as their statements with arguments for parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
+
+from pycparser import c_ast
+
+from shorthaul.affine.frontend.rewriting.counting import without_rest
+from shorthaul.affine.frontend.rewriting.inlining import cast_to, is_of, words_of_scalar
+from shorthaul.affine.frontend.rewriting.scopes import with_names_apart
+from shorthaul.affine.frontend.rewriting.structures import free_name, named
+from shorthaul.affine.frontend.rewriting.trees import copied, in_blocks, names_in, nodes, rewritten, target_of
+from shorthaul.core.errors import InputError
+
+_PLAIN = (c_ast.ID, c_ast.Constant, c_ast.BinaryOp, c_ast.ArrayRef)
+#: Nodes of the statements that calls stand for, in one region: functions that call one another twice double them.
+_MOST_NODES = 100_000
+
+
+def with_calls_written_out(
+    body: Any, definitions: Mapping[str, Any], declarations: Mapping[str, Any], outside: Mapping[str, Any]
+) -> dict[str, str]:
+    """Write out calls of ``definitions`` that are statements, in place; return what new names were.
+
+    ``declarations`` are the types of what is declared around, ``outside`` has the globals that no parameter hides.
+    Functions that return within loops, have static variables, call themselves or use hidden globals stay calls.
+    """
+    renamed: dict[str, str] = {}
+    room = _MOST_NODES
+    kinds = {**declarations, **{item.name: item.type for item in nodes([body]) if isinstance(item, c_ast.Decl)}}
+    taken = {*kinds, *names_in([body])}
+    hidden = kinds.keys() - outside.keys()
+
+    def apart(items: Sequence[Any], opened: frozenset[str]) -> list[Any]:
+        nonlocal room
+        result = []
+        for item in items:
+            node = in_blocks(item, lambda inner: apart(inner, opened))
+            name = getattr(node.name, "name", "") if isinstance(node, c_ast.FuncCall) else ""
+            definition = None if name in opened else definitions.get(name)
+            made = None if definition is None else _statements(node, definition, kinds, (taken, hidden), renamed)
+            if made is not None:
+                room -= sum(1 for _ in nodes([made]))
+                if room < 0:
+                    place, cure = f"line {node.coord.line}", "write out what the function does, with loops around"
+                    raise InputError("calls stand for too much", place=place, value=name, cure=cure)
+                kinds.update({item.name: item.type for item in nodes([made]) if isinstance(item, c_ast.Decl)})
+                taken.update(names_in([made]), kinds)
+                made.block_items = apart(made.block_items, opened | {name})
+            result.append(node if made is None else made)
+        return result
+
+    in_blocks(body, lambda items: apart(items, frozenset()))
+    return renamed
+
+
+def _statements(
+    call: Any, definition: Any, kinds: Mapping[str, Any], known: tuple[Set[str], Set[str]], renamed: dict[str, str]
+) -> Any | None:
+    """Return the block that a call stands for; None if that is not understood."""
+    listed = definition.decl.type.args
+    parameters = [item for item in ([] if listed is None else listed.params) if isinstance(item, c_ast.Decl)]
+    arguments = [] if call.args is None else call.args.exprs
+    body = c_ast.Compound(without_rest(copied(definition.body.block_items or []), c_ast.Return))
+    inner = list(nodes([body]))
+    is_static = any(isinstance(node, c_ast.Decl) and "static" in node.storage for node in inner)
+    if len(parameters) != len(arguments) or is_static or any(isinstance(node, c_ast.Return) for node in inner):
+        return None
+    names = {item.name for item in parameters}
+    taken, hidden = known
+    own = {item.name for item in inner if isinstance(item, c_ast.Decl)}
+    if names_in(inner) & hidden - names - own:
+        return None
+    renamed |= with_names_apart(body, taken | names)
+    changed = {*map(target_of, nodes([body]))}
+    given, first = {}, []
+    for parameter, argument in zip(parameters, arguments, strict=True):
+        words = words_of_scalar(parameter)
+        value = argument
+        if {"float", "double"} & {*words} and not is_of(argument, words, kinds):
+            value = cast_to(words, argument)
+        is_plain = all(isinstance(node, _PLAIN) for node in nodes([argument])) or not words
+        reads = names_in([argument])
+        if is_plain and not changed & (reads | {parameter.name}) and not (words and _has_element(argument)):
+            given[parameter.name] = value
+            continue
+        word = free_name(f"{call.name.name}_{parameter.name}", dict.fromkeys(taken | names))
+        kind = parameter.type
+        if isinstance(kind, c_ast.ArrayDecl):
+            kind = c_ast.PtrDecl([], kind.type)
+        first.append(c_ast.Decl(word, [], [], [], [], named(kind, word), value, None))
+        given[parameter.name] = c_ast.ID(word)
+
+    def change(node: Any) -> Any:
+        return copied(given[node.name]) if isinstance(node, c_ast.ID) and node.name in given else node
+
+    rewritten(body, change)  # before arguments come in, which may have names of parameters
+    body.block_items = [*first, *body.block_items]
+    for node in nodes([body]):
+        node.coord = call.coord
+    return body
+
+
+def _has_element(node: Any) -> bool:
+    return any(isinstance(item, c_ast.ArrayRef) for item in nodes([node]))
