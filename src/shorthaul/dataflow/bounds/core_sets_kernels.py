@@ -12,6 +12,8 @@ import numpy as np
 
 #: Sets that are kept of one search.
 KEPT = 4
+#: Buffers that are passed over in the time of a step.
+SKIPPED = cython.declare(cython.Py_ssize_t, 4)
 #: Of a golden section, the part of the whole that the longer part is.
 GOLDEN = cython.declare(cython.double, 0.6180339887498949)
 #: The most that a multiplier comes to, over all ticks or bytes.
@@ -63,7 +65,8 @@ class CoreSets:
     local = cython.declare(cython.uchar[:, ::1], visibility="readonly")
     spare = cython.declare(cython.longlong[::1], visibility="readonly")
     found = cython.declare(cython.longlong, visibility="readonly")
-    richest: cython.longlong[::1]  # buffers by price per relayed tick
+    relayed: cython.const_longlong[::1]  # buffers that multicasts pass on
+    richest: cython.longlong[::1]  # these by price per relayed tick
     rate: cython.double[::1]  # per actor, what it earns per tick, rounded up
 
     def __init__(
@@ -103,7 +106,8 @@ class CoreSets:
         self.local = np.zeros((KEPT, buffers), np.uint8)
         self.spare = np.zeros(KEPT, np.int64)
         self.found = 0
-        self.richest = np.zeros(buffers, np.int64)
+        self.relayed = np.flatnonzero(np.asarray(relays) > 0).astype(np.int64)
+        self.richest = np.zeros(self.relayed.shape[0], np.int64)
         self.rate = np.zeros(actors)
 
 
@@ -181,8 +185,6 @@ def _knapsack(at: CoreSets, i: cython.Py_ssize_t) -> cython.longlong:
     while True:
         while k < at.order.shape[0] and not 0 <= at.ticks[at.order[k]] <= spare:
             k += 1
-        while j < at.richest.shape[0] and at.relays[at.richest[j]] == 0:
-            j += 1
         if k == at.order.shape[0] and j == at.richest.shape[0]:
             break
         a = at.order[k] if k < at.order.shape[0] else -1
@@ -214,8 +216,6 @@ def _relayed(at: CoreSets, spare: cython.longlong) -> cython.longlong:
         b = at.richest[i]
         if at.price[b] == 0 or spare <= 0:
             break
-        if at.relays[b] == 0:
-            continue
         ticks = min(spare, at.relays[b] * at.relay[b])
         earned += (at.price[b] * ticks + at.relay[b] - 1) // at.relay[b]
         spare -= ticks
@@ -236,8 +236,10 @@ def _place(at: CoreSets, b: cython.Py_ssize_t, earned: cython.longlong) -> cytho
     rest: cython.longlong = at.per_tick * (at.period - at.used) + at.per_byte * (at.room - at.held)
     if at.profit + rest <= at.best:
         return
+    start: cython.Py_ssize_t = b
     while b < at.size.shape[0] and at.busy[b] == 0:
         b += 1
+    at.steps += (b - start) // SKIPPED
     if b == at.size.shape[0]:
         total: cython.longlong = earned + _relayed(at, at.period - at.used)
         if total > at.best:
@@ -418,15 +420,17 @@ def _rank(at: CoreSets) -> cython.void:
     """Order buffers by price per relayed tick, and actors by what they earn per tick, the highest first."""
     i: cython.Py_ssize_t
     place: cython.Py_ssize_t
-    for i in range(at.richest.shape[0]):
+    b: cython.longlong
+    for i in range(at.relayed.shape[0]):
         place = i
-        one: cython.double = cython.cast(cython.double, at.price[i]) / max(1, at.relay[i])
+        b = at.relayed[i]
+        one: cython.double = cython.cast(cython.double, at.price[b]) / max(1, at.relay[b])
         while place and cython.cast(cython.double, at.price[at.richest[place - 1]]) / max(
             1, at.relay[at.richest[place - 1]]
         ) < one:  # fmt: skip
             at.richest[place] = at.richest[place - 1]
             place -= 1
-        at.richest[place] = i
+        at.richest[place] = b
     for i in range(at.order.shape[0]):
         at.rate[i] = (at.earned[i] / cython.cast(cython.double, at.ticks[i]) if at.ticks[i] > 0 else 4e18) * (1 + 1e-12)
         place = i
