@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -227,3 +227,15 @@ def has_effect(node: Any) -> bool:
     """True if an expression assigns, counts or calls."""
     kinds = c_ast.Assignment | c_ast.FuncCall
     return any(isinstance(item, kinds) or getattr(item, "op", "") in STEPS for item in nodes([node]))
+
+
+def unlike(array: str, uses: Sequence[Access], declared: Any, place: Callable[[Any], str]) -> InputError:
+    """Return the error for an array that is used with unequal numbers of subscripts."""
+    counts = sorted({len(access.subscripts) for access in uses})
+    worst = next(access for access in uses if len(access.subscripts) != counts[-1])
+    problem = f"{array} is used with {' and '.join(map(str, counts))} subscripts"
+    cure = "subscript an array in full everywhere, and give it no other name"
+    if isinstance(declared, c_ast.PtrDecl) and isinstance(worst.node, c_ast.ID):
+        problem = f"the pointer {array} is set to lead elsewhere"
+        cure = "write the array itself; of two arrays that take turns make one, u[t % 2][i]"
+    return InputError(problem, place=place(worst.node), value=c_text(worst.node), cure=cure)

@@ -92,8 +92,10 @@ def _literal(text: str) -> int | None:
 _LEAST_SIZE: Final = 2
 
 
-def numbers_in_control(nodes: Iterable[Any], macros: Mapping[str, int]) -> dict[str, int]:
+def numbers_in_control(nodes: Iterable[Any], macros: Mapping[str, int], *, subscripts: bool = False) -> dict[str, int]:
     """Return the integer macros that have to be numbers: steps of loops, divisors, factors of iterators in headers.
+
+    With ``subscripts`` also factors of iterators there, which otherwise may be lengths of rows.
 
     Such a macro, as the edge of tiles, is its number everywhere; a loop step of 32 with bounds in a parameter T would
     be another program for every other T. So is one below 2, which is no size: ``#define RED 0``.
@@ -122,7 +124,7 @@ def numbers_in_control(nodes: Iterable[Any], macros: Mapping[str, int]) -> dict[
             if isinstance(node, c_ast.BinaryOp) and where != "data":
                 divides = node.op in {"/", "%", "<<", ">>"}
                 numbers = [node.right] if divides else []
-                if node.op == "*" and where == "header":
+                if node.op == "*" and (where == "header" or subscripts):
                     pairs = ((node.left, node.right), (node.right, node.left))
                     numbers = [one for one, other in pairs if constant(other, macros) is None]
             waiting += [(child, where) for _, child in node.children()]

@@ -103,7 +103,8 @@ def _note_rows(node: Any, names: Names, rows: dict[str, Any]) -> None:
 
 def _is_of_parameters(node: Any, names: Names) -> bool:
     if isinstance(node, c_ast.ID):
-        return node.name not in names.iterators and node.name not in names.locals
+        is_number = isinstance(names.locals.get(node.name), c_ast.Constant)
+        return node.name not in names.iterators and (is_number or node.name not in names.locals)
     is_plain = isinstance(node, c_ast.BinaryOp | c_ast.UnaryOp | c_ast.Constant | c_ast.Cast | c_ast.IdentifierType)
     return is_plain and all(_is_of_parameters(child, names) for _, child in node.children())
 

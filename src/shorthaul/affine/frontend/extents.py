@@ -82,3 +82,13 @@ def reach(statements: Sequence[Statement], array: str, axis: int) -> Any:
         reached.append(elements.project_out(isl.dim_type.set, 0, axis))
     most = reduce(isl.Set.union, reached).coalesce().dim_max(0).add_constant_val(isl.Val(1)).coalesce()
     return c_ast.ID(isl.AstBuild.from_context(most.domain()).expr_from_pw_aff(most).to_C_str())
+
+
+def complete_extents(declared: Mapping[str, Any], statements: Sequence[Statement]) -> None:
+    """Declare extents that the source does not give, in place: as far as an array is accessed."""
+    for name, given in declared.items():
+        axis, kind = 0, given
+        while isinstance(kind, c_ast.ArrayDecl):
+            if kind.dim is None:
+                kind.dim = reach(statements, name, axis)
+            axis, kind = axis + 1, kind.type

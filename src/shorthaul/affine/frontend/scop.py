@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from shorthaul.affine.frontend.accesses import (
     has_effect,
     reads_one_of,
     subscripted,
+    unlike,
 )
 from shorthaul.affine.frontend.code_text import code_text, fragments
 from shorthaul.affine.frontend.constants import constant, numbers_in_control
@@ -34,7 +36,7 @@ from shorthaul.affine.frontend.expressions import (
     integer,
     variable,
 )
-from shorthaul.affine.frontend.extents import reach, refuse_outside
+from shorthaul.affine.frontend.extents import complete_extents, refuse_outside
 from shorthaul.affine.frontend.loops import by_factors, iterations
 from shorthaul.affine.frontend.parser import Region, parse
 from shorthaul.affine.frontend.phases import phases
@@ -105,12 +107,25 @@ def program_from_text(text: str, *, function: str | None = None, file: Path | No
     """
     try:
         if is_python(text, "" if file is None else file.suffix):
-            return _Builder(python_region(text, function=function)).build(text)
+            return _built(python_region(text, function=function), text)
         source = einsum_loops(text) if is_einsum(text) else text
         with names_as_written((region := parse(source, function=function, file=file)).renamed):
-            return _Builder(region).build(source)
+            return _built(region, source)
     except RecursionError:
         raise InputError("is nested too deeply", allowed="a few hundred levels") from None
+
+
+def _built(region: Region, text: str) -> Program:
+    """Return the program, with macros as numbers where it is one for these alone: ``in[y * STRIDE + k]``."""
+    macros = region.text.integers
+    numbers, more = (numbers_in_control(region.body, macros, subscripts=subscripts) for subscripts in (False, True))
+    try:
+        return _Builder(region, numbers).build(text)
+    except InputError:
+        if more != numbers:
+            with suppress(InputError):
+                return _Builder(region, more).build(text)
+        raise
 
 
 #: A header beside the file, which is not read and may declare arrays.
@@ -149,10 +164,9 @@ class _Draft:
 class _Builder:
     """Walks one region."""
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, region: Region, numbers: Mapping[str, int]) -> None:
         self.region = region
         self.symbols: Symbols = symbols(region)
-        numbers = numbers_in_control(region.body, region.text.integers)
         given = {name: c_ast.Constant("int", str(value)) for name, value in numbers.items()}
         self.constants: Mapping[str, Any] = {**given, **self.symbols.constants}
         self.parameters: dict[str, None] = {}
@@ -193,7 +207,7 @@ class _Builder:
         integers = self.region.text.integers
         defaults = {name: integers[name] for name in parameters if name in integers}
         arrays = self.arrays(elements)
-        self.complete_extents(statements)
+        complete_extents(self.symbols.declared, statements)
         code = code_text(self.region, self.symbols, parameters, tuple(arrays))
         return Program(self.region.function, parameters, context, statements, arrays, defaults, text, code)
 
@@ -346,17 +360,6 @@ class _Builder:
             for access in (draft.write, *draft.reads):
                 yield draft, access
 
-    def unlike(self, array: str, uses: Sequence[Access]) -> InputError:
-        """Return the error for an array that is used with unequal numbers of subscripts."""
-        counts = sorted({len(access.subscripts) for access in uses})
-        worst = next(access for access in uses if len(access.subscripts) != counts[-1])
-        problem = f"{array} is used with {' and '.join(map(str, counts))} subscripts"
-        cure = "subscript an array in full everywhere, and give it no other name"
-        if isinstance(self.symbols.declared.get(array), c_ast.PtrDecl) and isinstance(worst.node, c_ast.ID):
-            problem = f"the pointer {array} is set to lead elsewhere"
-            cure = "write the array itself; of two arrays that take turns make one, u[t % 2][i]"
-        return InputError(problem, place=self.place(worst.node), value=c_text(worst.node), cure=cure)
-
     def elements(self) -> dict[int, tuple[isl.PwAff, ...]]:
         """Return the subscripts of every access (by ``id``), flattened ones taken apart."""
         by_array: dict[str, list[tuple[Access, Names]]] = {}
@@ -366,7 +369,7 @@ class _Builder:
         for array, uses in by_array.items():
             counts = {len(access.subscripts) for access, _ in uses}
             if len(counts) > 1:
-                raise self.unlike(array, [access for access, _ in uses])
+                raise unlike(array, [access for access, _ in uses], self.symbols.declared.get(array), self.place)
             known = array in self.symbols.declared or _LOCAL_HEADER.search(self.source)
             if counts != {0} and not known:
                 raise InputError(
@@ -474,15 +477,6 @@ class _Builder:
             implied=implied,
             accumulates=accumulation(draft.write.node, draft.value, draft.operator) if own == 1 else "",
         )
-
-    def complete_extents(self, statements: Sequence[Statement]) -> None:
-        """Declare extents that the source does not give: as far as an array is accessed."""
-        for name, declared in self.symbols.declared.items():
-            axis, kind = 0, declared
-            while isinstance(kind, c_ast.ArrayDecl):
-                if kind.dim is None:
-                    kind.dim = reach(statements, name, axis)
-                axis, kind = axis + 1, kind.type
 
     def arrays(self, elements: dict[int, tuple[isl.PwAff, ...]]) -> dict[str, Array]:
         """Return every array and scalar that is accessed."""
