@@ -229,3 +229,10 @@ def test_where_the_buffers_of_one_actor_are_is_part_of_the_effort() -> None:
     sets = CoreSets(zeros[:1], first, np.arange(count), 10 * ones, 10 * ones, zeros, zeros, 5 * count)
     assert not dearest(sets, 5 * count, np.array([10**6]), ones, 0, 1_000)
     assert sets.steps < 10_000
+
+
+def test_no_search_for_sets_goes_far_beyond_the_effort() -> None:
+    application, platform = generators.random_graph(60, 0.3, 2, 2000, 7), generators.platform24()
+    bounds, search = bounds_on_all(application, platform, "mrb-explore"), Search(effort=0.05)
+    with_core_sets(CoreContents(application, platform, "mrb-explore"), bounds, search, {24.0: math.inf})
+    assert 0.04 < search.spent() < 0.06

@@ -222,7 +222,8 @@ class CoreContents:
         for k, (kind, at) in enumerate(zip(self.kinds, self.sets, strict=True)):
             target = int((kind.cost + int(counted[k])) * (1 + tolerance)) + 1
             done = at.steps
-            is_over = dearest(at, period, earned, price, target, most_steps)
+            most = int(min(most_steps, search.left() * tuning.CORE_SET_STEPS))
+            is_over = dearest(at, period, earned, price, target, most)
             search.spend((at.steps - done) / tuning.CORE_SET_STEPS)
             ceilings.append(int(at.best) if is_over else None)
             found += [self._column(k, at, turn, price, period) for turn in range(min(int(at.found), len(at.spare)))]
