@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.pebble.exact.test_exact import random_cdag
+from tests.pebble.families import Graph
 from tests.reference.pebble_prices import least_paid
 
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
@@ -112,6 +113,19 @@ def test_the_exact_search_in_place_is_a_brute_force() -> None:
         apart = least_paid(cdag, game.budget, usual, recompute=game.recompute)
         differ += apart is None or apart > optimum
     assert differ > 200
+
+
+def test_in_place_an_order_replayed_is_enough_where_it_moves_inputs_and_outputs_alone() -> None:
+    graph = Graph()
+    taps, samples = [graph.node() for _ in range(6)], [graph.node() for _ in range(21)]
+    for first in range(16):
+        total = graph.node(taps[0], samples[first])
+        for tap in range(1, 6):
+            total = graph.node(total, taps[tap], samples[first + tap])
+    cdag, search = graph.done(), Search(effort=1)
+    found = plan(cdag, budget=13, in_place=True, search=search)
+    assert found.cost["traffic"] == found.bound.value == cdag.algorithmic_bound()
+    assert search.left() > 0.99
 
 
 def test_in_place_a_given_order_is_kept() -> None:

@@ -110,6 +110,12 @@ class _Planner:
             less = find_priced_plan(replace(request, recompute=False, search=self._again), "auto").plan
             self._take_plan(sequences.events_of(game, less))
             return
+        if game.terms.slack(game.cdag) > 0:
+            # Next to nothing, so not charged: what follows if it misses the bound has all of its effort.
+            order = _start(request, game, self._search.beside(self._search.left()), "quick")
+            if self._bound.is_met_by(request.paid(sequences.played(game, order))):
+                self._take_plan(order)
+                return
         is_one = request.cdag.least_budget() <= request.budget
         if is_one:
             usual = _usual(request, request.budget, self._again)
@@ -290,16 +296,16 @@ def _with_computing(request: Request, bound: Bound) -> Bound:
     return replace(bound, value=bound.value + compute, proof=proof)
 
 
-def _start(request: Request, game: Game, search: Search) -> Events:
+def _start(request: Request, game: Game, search: Search, method: str = "local-search") -> Events:
     """Return the events of a plan of little traffic that computes nothing twice, in the given order if there is one.
 
-    Where results take the room of operands, the plan has room for one more; its order is replayed.
+    Where results take the room of operands, the plan, by ``method``, has room for one more; its order is replayed.
     """
     slack = game.terms.slack(game.cdag)
     if request.terms.in_order:
         plan = belady.replay_order(game.cdag, game.budget + slack, request.cdag.order)
     else:
-        plan = _usual(request, game.budget + slack, search, "local-search" if slack else "auto").plan
+        plan = _usual(request, game.budget + slack, search, method if slack else "auto").plan
     return _events(request, game, plan, fits=not slack)
 
 
