@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from itertools import product
 from typing import Any
@@ -69,7 +70,7 @@ def filled(part: Part, n: int, values: int) -> float:
 
 @cache
 def rates_of(n: int, values: int) -> tuple[float, ...]:
-    return tuple(map(float, rates(n, CONSTANTS[n], values)))
+    return tuple(map(float, rates(n, CONSTANTS[n], Fraction(values))))
 
 
 @pytest.mark.parametrize("n", [1, 2])

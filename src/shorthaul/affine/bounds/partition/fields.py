@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import islpy as isl
 
@@ -97,25 +98,36 @@ class Columns:
     """The values that every place of a stencil has.
 
     ``delta`` leads from an instance to a later one of its place, ``offsets`` from one of the first statement to the
-    next one of each; ``ring`` are the vertices beside columns of instances.
+    next one of each; ``ring`` are the vertices beside columns of instances. Where no instance reads the vertex at its
+    own place, they fall into ``halves``, told by the level and the coordinates chosen by ``parity``.
     """
 
     fields: tuple[Field, ...]
     delta: Offset
     offsets: tuple[Offset, ...]
     ring: isl.UnionSet
+    parity: Offset = ()
+    halves: int = 1
+
+    @property
+    def values(self) -> Fraction:
+        """How many values of its own a place has in each half."""
+        return Fraction(len(self.fields), self.halves)
 
     def document(self) -> dict[str, object]:
         """Return the values as data."""
         fields = [item.document() for item in self.fields]
         offsets = [list(offset) for offset in self.offsets]
-        return {"fields": fields, "delta": list(self.delta), "offsets": offsets, "ring": str(self.ring)}
+        places = {"delta": list(self.delta), "offsets": offsets, "parity": list(self.parity)}
+        return {"fields": fields, **places, "ring": str(self.ring)}
 
     def texts(self, program: Program) -> tuple[str, str]:
         """Return what proofs say of the values."""
         fields = "; ".join(set_text(item.vertices, program) for item in self.fields)
+        halves = f" D is in {self.halves} of the halves, chi = {self.parity}." if self.parity else ""
         return (
-            f"A place is a line along {self.delta}. Values of places, each vertex of one value and place: {fields}",
+            f"A place is a line along {self.delta}.{halves} Values of places, each vertex of one value and place: "
+            + fields,
             f"ring, beside instances between two others of their place: {set_text(self.ring, program)}",
         )
 

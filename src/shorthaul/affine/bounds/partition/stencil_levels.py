@@ -20,6 +20,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 
 import islpy as isl
@@ -49,7 +50,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S, simplest
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.balls import BALLS
-from shorthaul.affine.proofs.columns import COLUMNS, rates, ring_rate
+from shorthaul.affine.proofs.columns import BARE_COLUMNS, COLUMNS, rates, ring_rate
 from shorthaul.affine.proofs.inside import Inside, instances_text
 from shorthaul.affine.proofs.lemmas import (
     BALANCED,
@@ -105,9 +106,14 @@ class Stencil:
         return events is not None and self.box is None and known
 
     @property
-    def values(self) -> int:
+    def values(self) -> Fraction:
         """How many values of its own every place has."""
-        return 0 if self.columns is None else len(self.columns.fields)
+        return Fraction(0) if self.columns is None else self.columns.values
+
+    @property
+    def is_bare(self) -> bool:
+        """True if places have values, and no instance reads the vertex of its own place."""
+        return self.columns is not None and bool(self.columns.parity)
 
     @property
     def covers(self) -> bool:
@@ -236,7 +242,7 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     sources = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.sources)))
     T = n * S if events is None else sympy.Integer(events)
     K = S + T
-    bulk, edge = rates(n, c, item.values)
+    bulk, edge = rates(n, c, item.values, bare=item.is_bare)
     U = simplest(bulk * K ** sympy.Rational(n + 1, n) + edge * K)
     balanced = balanced and item.columns is None and (item.own.is_empty() or item.box is None)
     if not item.own.is_empty():
@@ -246,8 +252,8 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     ring, counted = sympy.Integer(0), size
     if item.columns is not None:
         ring = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.columns.ring)))
-        mu = ring_rate(n, c, item.values) * sympy.root(K, n)
-        facts |= {"s": sympy.Integer(item.values), "mu": mu, "ring": ring}
+        mu = ring_rate(n, c, item.values, bare=item.is_bare) * sympy.root(K, n)
+        facts |= {"s": sympy.Rational(item.values.numerator, item.values.denominator), "mu": mu, "ring": ring}
         counted -= mu * ring
     value = allowed * least_events(counted / U, T) - sources
     steps = [*_level_steps(item, flow), *_row_steps(item, flow, U, T)]
@@ -292,6 +298,7 @@ def _lemmas(item: Stencil, events: int | None, *, balanced: bool) -> list[Lemma]
         BOXES: item.box is not None,
         COUPLED: item.is_coupled,
         COLUMNS: item.columns is not None,
+        BARE_COLUMNS: item.is_bare,
     }
     return [lemma for lemma, is_used in used.items() if is_used]
 
@@ -338,8 +345,10 @@ def _tuned(
     size, sources = (number_at(facts[name], sizes) for name in ("|D|", "sources"))
     ends = number_at(facts["|F|"], sizes) if balanced else 0.0
     limit = math.inf if item.box is None else number_at(item.box.most, sizes)
-    bulk, edge = map(float, rates(n, item.constant, item.values))
-    ring = 0.0 if item.columns is None else number_at(facts["ring"], sizes) * float(ring_rate(n, c, item.values))
+    bulk, edge = map(float, rates(n, item.constant, item.values, bare=item.is_bare))
+    ring = 0.0
+    if item.columns is not None:
+        ring = number_at(facts["ring"], sizes) * float(ring_rate(n, item.constant, item.values, bare=item.is_bare))
 
     def worth(events: int) -> float:
         K = sizes["S"] + events
@@ -414,9 +423,10 @@ def _row_steps(item: Stencil, flow: DataFlow, U: sympy.Expr, T: sympy.Expr) -> l
             f"{plain} - K for P - B in place of P, and |B| <= K (lemma on own vertices below rows). U = {U}.",
         ]
     if item.columns is not None:
+        lemma = BARE_COLUMNS if item.is_bare else COLUMNS
         rows = [
             *item.columns.texts(flow.program),
-            f"Lemma (columns of a stencil): |P| <= U + mu e, U = {U}; |D| - mu |ring| stands for |D| below.",
+            f"Lemma ({lemma.name}): |P| <= U + mu e, U = {U}; |D| - mu |ring| stands for |D| below.",
         ]
     if not item.between.is_empty():
         between = set_text(item.between, flow.program)

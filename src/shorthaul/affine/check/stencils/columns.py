@@ -84,12 +84,25 @@ def wrong_fields(
 
 @dataclass(frozen=True)
 class Columns:
-    """The values of places, read; instances of a place are ``delta`` apart, those of statements by ``offsets``."""
+    """The values of places, read; instances of a place are ``delta`` apart, those of statements by ``offsets``.
+
+    ``parity`` chooses the coordinates that tell halves, where nothing is read at the place itself.
+    """
 
     fields: tuple[Field, ...]
+    covector: Vector
     delta: Vector
     offsets: tuple[Vector, ...]
     ring: isl.UnionSet
+    parity: Vector
+
+    @property
+    def halves(self) -> int:
+        """In how many halves all instances are, 1 or 2."""
+        if not self.parity or len(self.offsets) > 1:
+            return 1 + bool(self.parity)
+        along = sum(a * b for a, b in zip((1, *self.parity), (-self.covector[0], *self.delta[1:]), strict=True))
+        return 1 + any(value % 2 for value in (along, *map(sum, zip(self.covector[1:], self.parity, strict=True))))
 
     @property
     def vertices(self) -> isl.UnionSet:
@@ -108,51 +121,59 @@ class Columns:
         return found.coalesce()
 
     def most_instances(self, n: int, c: Number, K: Number) -> Number:
-        """Return U of the lemma on columns of a stencil."""
-        values = len(self.fields)
-        tau = Fraction(2, 2 + values)
+        """Return U of the lemma on columns of a stencil, or of that on one that does not read its centre."""
+        values, twice = Fraction(len(self.fields), self.halves), 1 if self.parity else 2
+        tau = twice / (twice + values)
         bulk = combined(
             ast.Mult, combined(ast.Div, Fraction(n, n + 1), c), power(combined(ast.Mult, tau, K), Fraction(n + 1, n))
         )
-        bulk = combined(ast.Div, bulk, power(2 - tau ** (n + 1), Fraction(1, n)))
-        return combined(ast.Add, bulk, combined(ast.Mult, Fraction(2 * values, (values + 1) * (values + 2)), K))
+        bulk = combined(ast.Div, bulk, power(twice - tau ** (n + 1), Fraction(1, n)))
+        edge = tau if self.parity else 2 * values / ((values + 1) * (values + 2))
+        return combined(ast.Add, bulk, combined(ast.Mult, edge, K))
 
     def beside(self, n: int, c: Number, K: Number, ring: Number) -> Number:
         """Return how many instances vertices of the ring stand for."""
-        values = len(self.fields)
-        each = combined(ast.Div, power(combined(ast.Div, K, Fraction(values + 1)), Fraction(1, n)), c)
-        return combined(ast.Mult, combined(ast.Mult, Fraction(values, values + 2), each), ring)
+        values, more = Fraction(len(self.fields), self.halves), 0 if self.parity else 1
+        each = combined(ast.Div, power(combined(ast.Div, K, values + more), Fraction(1, n)), c)
+        return combined(ast.Mult, combined(ast.Mult, values / (values + 1 + more), each), ring)
 
     def aside(self, shift: Vector, at: int) -> tuple[int, Vector]:
         """Return how many levels a read of a statement leads down, and to which other place."""
         count = len(self.offsets)
         before = (at - 1) % count
         moved = zip(shift[1:], self.offsets[at][1:], self.offsets[before][1:], self.delta[1:], strict=True)
-        return count * shift[0] + before - at, tuple(a + b - c - d * shift[0] for a, b, c, d in moved)
+        down = count * sum(a * b for a, b in zip(self.covector, shift, strict=True))
+        return down + before - at, tuple(a + b - c - d * shift[0] for a, b, c, d in moved)
 
     def placed(self, names: Sequence[str], levels: bool = True) -> isl.UnionMap:
         """Return instance -> its level, if ``levels`` are wanted, and its place."""
         found, width = isl.UnionMap("{ }"), len(self.delta)
         for at, (name, offset) in enumerate(zip(names, self.offsets, strict=True)):
             axes = zip(range(1, width), offset[1:], self.delta[1:], strict=True)
-            values = [f"{len(names)} x0 + {at}"] if levels else []
+            along = " + ".join(f"{len(names) * by} x{axis}" for axis, by in enumerate(self.covector))
+            values = [f"{along} + {at}"] if levels else []
             values += [f"x{axis} + {-by} + {-step} x0" for axis, by, step in axes]
             loops = ", ".join(f"x{axis}" for axis in range(width))
             found = found.union(isl.UnionMap(f"{{ {name}[{loops}] -> [{', '.join(values)}] }}"))
         return found
 
 
-def columns_of(given: Mapping[str, Any], names: Sequence[str], width: int) -> Columns:
+def columns_of(given: Mapping[str, Any], names: Sequence[str], covector: Vector) -> Columns:
     """Return the values in a certificate."""
+    width = len(covector)
     made = Columns(
         fields_of(given["fields"]),
+        covector,
         tuple(map(int, given["delta"])),
         tuple(tuple(map(int, offset)) for offset in given["offsets"]),
         isl.UnionSet(str(given["ring"])),
+        tuple(map(int, given.get("parity", ()))),
     )
     ones = [made.delta[0], *(1 + offset[0] for offset in made.offsets)]
     if len(made.offsets) != len(names) or {*map(len, made.offsets), len(made.delta)} != {width} or set(ones) != {1}:
         raise InputError("does not say where places are", place="columns")
+    if len(made.parity) not in {0, width - 1} or not {*made.parity} <= {0, 1}:
+        raise InputError("does not say what tells halves", place="columns")
     if any(not item.start for item in made.fields):
         raise InputError("does not say how values are read", place="columns")
     return made
@@ -174,13 +195,15 @@ def wrong_columns(
         frozenset(asides[0])
     }:
         yield "the statements do not have one neighbourhood of places"
-    if still not in near or any(tuple(-value for value in place) not in near for place in near):
+    if any(tuple(-value for value in place) not in near for place in near) or (not item.parity and still not in near):
         yield "the neighbours do not lie evenly about their place"
+    if item.parity and not all(sum(a * b for a, b in zip(item.parity, place, strict=True)) % 2 for place in near):
+        yield "a neighbour is in the other half"
     if centres is not None and any(item.aside(one, at)[1] != still for at, one in enumerate(centres)):
         yield "the middle of the box's neighbourhood is another place"
     placed = item.placed(names)
     inside, ring = points.apply(placed), item.ring.apply(placed)
-    later = _later(len(still))
+    later = _later(len(still), 2 if item.parity else 1)
     if not inside.apply(later).intersect(inside.apply(later.reverse())).is_subset(inside):
         yield "a level is left out between two of a place"
     middle = inside.apply(_moved(1, still)).intersect(inside.apply(_moved(-1, still)))
@@ -193,7 +216,8 @@ def wrong_columns(
         beside = beside.intersect(inside.apply(later.union(later.reverse())))
     if not ring.is_equal(beside) or (centres is not None and not beside.is_empty()):
         yield "the ring is not that of the instances"
-    needed = needed.union(_moved(-1, still).intersect_domain(ring).intersect_range(ring.union(inside)))
+    if not item.parity:
+        needed = needed.union(_moved(-1, still).intersect_domain(ring).intersect_range(ring.union(inside)))
     if centres is None and not needed.is_subset(reads.all.apply_domain(placed).apply_range(placed)):
         yield "a vertex of the ring does not read the instances beside it"
 
@@ -205,7 +229,7 @@ def _moved(levels: int, place: Vector) -> isl.UnionMap:
     return isl.UnionMap(f"{{ [{', '.join(names)}] -> [{', '.join(values)}] }}")
 
 
-def _later(dimensions: int) -> isl.UnionMap:
-    """Return level and place -> later levels of the place."""
+def _later(dimensions: int, apart: int) -> isl.UnionMap:
+    """Return level and place -> later levels of the place, multiples of a number of levels ``apart``."""
     places = "".join(f", x{at}" for at in range(dimensions))
-    return isl.UnionMap(f"{{ [l{places}] -> [m{places}] : l < m }}")
+    return isl.UnionMap(f"{{ [l{places}] -> [m{places}] : l < m and (m - l) mod {apart} = 0 }}")

@@ -133,8 +133,9 @@ def stencil_of(given: Mapping[str, Any], reads: Reads) -> Stencil:
     boxed = given["own"] and given["balanced"] and given["box"] is not None
     if len(ways) != len(names) or not isinstance(given["own"], bool) or boxed:
         raise InputError("does not say how statements read", place="ways")
-    columns = columns_of(given["columns"], names, len(covector)) if given.get("columns") else None
-    if columns and (given.get("coupled", False) or given["own"] or given["balanced"] or any(covector[1:])):
+    columns = columns_of(given["columns"], names, covector) if given.get("columns") else None
+    unfit = columns and (given["box"] is not None if columns.parity else any(covector[1:]))
+    if columns and (given.get("coupled", False) or given["own"] or given["balanced"] or unfit):
         raise InputError("is no stencil by steps", place="columns")
     return Stencil(names, domains, covector, shifts, sources, ends, spill, ways, columns, given)
 
@@ -274,6 +275,8 @@ def constant_in(item: Stencil) -> Number | None:
     places = neighbourhood(item.shifts[0])
     if item.given["box"] is not None:
         return constant_in_box(frozenset(place[1:] for place in places), item.dimensions, item.given["box"])
+    if item.columns is not None and item.columns.parity:  # that of places, with their own one
+        places = frozenset({(0,) * item.dimensions, *(item.columns.aside(shift, 0)[1] for shift in item.shifts[0])})
     found = constant_of(places, item.dimensions, item.given["shape"])
     return _of_two(item, found) if found is not None and item.given.get("coupled", False) else found
 
