@@ -32,7 +32,7 @@ def raised(
     bounds = with_tile_loads(application, platform, strategy, bounds, part)
     if search.is_unlimited:
         return _of_all_cores(bounds)
-    bounds = with_tile_sets(application, platform, bounds, search.part(tuning.TILE_SET_SHARE))
+    bounds = with_tile_sets(application, platform, bounds, search.part(tuning.TILE_SET_SHARE[0]))
     _keep(search, bounds)
     bounds = at_all_costs(on_cores, Stretch(application, platform, strategy), bounds, search)
     _keep(search, bounds)
@@ -74,8 +74,9 @@ def raised_beside(
     beside = search.beside(max(effort, tuning.ENOUGH_FOR_BOUNDS))
     if min(effort, beside.left()) > tuning.LEAST_BOUND_EFFORT:
         bounds = with_tile_loads(application, platform, strategy, bounds, beside.part(tuning.TILE_SHARE))
-        if tuning.TILE_SET_SHARE * beside.left() > tuning.ENOUGH_FOR_BOUNDS:
-            bounds = with_tile_sets(application, platform, bounds, beside.part(tuning.TILE_SET_SHARE), known)
+        of_tiles = beside.part(tuning.TILE_SET_SHARE[1])
+        if of_tiles.left() > tuning.ENOUGH_FOR_BOUNDS:
+            bounds = with_tile_sets(application, platform, bounds, of_tiles, known)
         bounds = with_core_sets(CoreContents(application, platform, strategy), bounds, beside, known)
     search.keep_back(0.0)
     return _of_all_cores(bounds)
@@ -104,7 +105,7 @@ def with_tile_sets(
         return bounds
     total = max(cost for cost, _ in bounds.period_at_cost)
     least = min(known.values()) if known else math.inf
-    part = search.part(tuning.ALL_CORES_SHARE)
+    part = search.part(tuning.ALL_CORES_SHARE[known is not None])
     bounds = with_sets(contents, bounds, part, {total: least})
     proven = max((proof["period"] for proof in bounds.proofs if proof["core_cost"] == total), default=0)
     if proven > bounds.period.value:
