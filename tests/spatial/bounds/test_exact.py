@@ -43,7 +43,9 @@ def test_small_trees_are_solved_by_default() -> None:
     found = engine.plan("uniform-binary:n=25,seed=7", baselines=False)
     assert (found.bound.value, found.bound.method, found.status.value) == (25, "exact", "optimal")
     searched = engine.plan("uniform-binary:n=25,seed=7", refine=0.05, baselines=False)
-    assert searched.bound.method == "edges"
+    assert (searched.bound.method, searched.status.value) == ("exact", "optimal")
+    unrefined = engine.plan("uniform-binary:n=25,seed=7", refine=0, baselines=False)
+    assert unrefined.bound.method == "edges"
 
 
 def test_what_the_other_bounds_do_not_see() -> None:

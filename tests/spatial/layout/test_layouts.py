@@ -336,7 +336,8 @@ def test_windows_heated_again_save_hops(monkeypatch: pytest.MonkeyPatch) -> None
             for tree, search in zip(trees[:most], searches, strict=True)
         ]
         assert all(
-            0.2 <= search.spent() < 0.21 or one.status == "optimal" for search, one in zip(searches, found, strict=True)
+            0.2 <= search.spent() < 0.21 + tuning.BRIEF_EFFORT or one.status == "optimal"
+            for search, one in zip(searches, found, strict=True)
         )
         return [one.cost["energy_hops"] for one in found]
 

@@ -174,15 +174,22 @@ def _refined(stored: StoredTree, options: LayoutOptions, search: Search) -> Stor
 def _solved(stored: StoredTree, options: PlanOptions, search: Search) -> tuple[StoredTree, Bound | None]:
     """Return the layout refined, and the bound where all layouts were searched through, as far as that tells.
 
-    Where nothing limits it, the layout is refined briefly before, and in full where no better one is ruled out.
+    A brief search comes first, which settles what is tiny. Where nothing limits it, the layout is refined briefly
+    before the next one, and in full where no better one is ruled out.
     """
     nothing_asked = options.refine is None and options.objective == "energy" and search.is_unlimited
     size = stored.n * stored.grid.cells
-    if not options.exact and not (nothing_asked and size <= tuning.MOST_EXACT):
+    is_small = size <= tuning.MOST_EXACT and options.objective == "energy" and options.refine != 0
+    if not options.exact and not is_small:
         return _refined(stored, options, search), None
     from shorthaul.spatial.bounds.placing import solve
     from shorthaul.spatial.layout.annealing import refine
 
+    stored, bound = solve(stored, search, min(tuning.BRIEF_EFFORT, tuning.BRIEF_SHARE * search.left()))
+    if bound.is_met_by(edge_energy(stored.parent, stored.x, stored.y)[0]):
+        return stored, bound
+    if not options.exact and not nothing_asked:
+        return _annealed(stored, options, search, bound), bound
     by_default = min(tuning.DEFAULT_EXACT_EFFORT, tuning.EXACT_EFFORT_CELLS / size)
     effort = tuning.EXACT_EFFORT if options.exact else by_default
     if not nothing_asked:
