@@ -42,6 +42,11 @@ FUNCTIONS = {
                     "  b[i] = low - max(A[i, j] + A[k, j] for j in range(3) for k in range(n) if k != i)\n"), "43 4"),
     "added in place": ("def f(A, x, y):\n y += A @ x\n y *= 2\n", "45 5 4"),
     "copies": ("def f(u, v):\n w = u.copy()\n z = np.copy(v[1:])\n u[1:] = w[:-1] * z\n v[:] = np.array(u)\n u[0] = w[-1]\n", "5 5"),
+    "elements one after another": (("def f(a, b, c):\n for i, v in enumerate(a):\n  b[i] += 2 * v\n for x, y in zip(a, b):\n  c[0] += x * y\n"
+                                   " for x in c:\n  b[1] += x\n"), "5 5 5"),
+    "choices": ("def f(u, v):\n v[:] = np.where(u > 1, u, 0.1 * u)\n u[:] = np.clip(v, 0.2, 0.7)\n v[1:] = np.diff(u) - np.square(v[1:])\n", "7 7"),
+    "elements that change places": ("def f(x, y):\n for i in range(0, 6, 2):\n  a, b = x[i], x[i + 1]\n  x[i], x[i + 1] = a + b, a - b\n  x[i], y[i] = y[i], x[i]\n", "7 7"),
+    "the whole of a matrix": ("def f(A, B):\n n = len(A)\n B[:] = A @ A + n\n", "55 55"),
     "several at once": (("def f(A, b):\n n, m = len(A), 3\n low = high = 0.0\n for i in range(n):\n  low, high = A[i, 1], b[i]\n"
                          "  for j in range(m):\n   A[i, j] += low * high\n"), "43 4"),
     "added to itself": ("def f(A):\n A += A.T\n A[0, 1:] *= A[1:, 0]\n", "44"),

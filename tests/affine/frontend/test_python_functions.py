@@ -159,14 +159,14 @@ def test_python_files(tmp_path: Path) -> None:
 
 WRONG_PYTHON = {
     "for i in range(n):\n        j = i + 1\n        for i in range(2):\n            b[j] += a[i]": ("line 4 column 9", "one of its own"),
-    "for i in range(n):\n        a[i], a[n - i] = a[n - i], a[i]": ("line 3 column 9", "one assignment per line"),
+    "for i in range(n):\n        a[i], a[n - i] = a[i], b, 0": ("line 3 column 9", "one assignment per line"),
     "for i in range(m):\n        a[i] = 0": ("line 2 column 20", "unknown name"),
     "a[:] = a[: : n]": ("line 2", "slice's step"),
     "a[:] = 2 * (a[0] + b @ b)": ("line 2 column 24", "axes are not known", "x[:] for a vector"),
     "a[1:] = b": ("line 2 column 13", "array or a number"),
     "for i in range(n) a[i] = 0": ("line 2", "is not Python"),
     "for i in range(n / 2):\n        a[i] = 0": ("line 2 column 20", "divide integers by //"),
-    "for i, x in enumerate(a):\n        a[i] = 0": ("line 2 column 17", "is no range"),
+    "for i, x in enumerate(a, 1):\n        a[i] = 0": ("line 2 column 17", "is no range"),
     "for i in range(n):\n        while i:\n            a[i] = 0": ("line 3 column 9", "static control"),
     "for i in range(n):\n        double = a[i]\n        a[i] = double": ("line 1", "word of C"),
     "for i in range(n):\n        i = a.shape\n        a[i] = 0": ("line 3", "one name"),

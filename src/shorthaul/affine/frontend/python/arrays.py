@@ -117,6 +117,9 @@ class _Lowering(Views):
             self.make(base.id, view.lengths)
             own = self.view(ast.Name(base.id, ast.Load()))
         assert own is not None
+        if len(view.lengths) > len(own.lengths) and ast.unparse(target) == f"{base.id}[:]":  # the whole of it
+            self.note_axes(base.id, len(view.lengths))
+            own = self.view(loaded(target))
         if len(view.lengths) > len(own.lengths):
             fail(self.at, "more axes are assigned than there are", "subscript the target by as many slices")
         self.equal(own.lengths, view.lengths)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 
 from shorthaul.affine.frontend.python.array_pieces import in_place, is_new
-from shorthaul.affine.frontend.python.pieces import base_of, called_name
+from shorthaul.affine.frontend.python.pieces import base_of, called_name, shape_of
 
 
 def told_axes(function: ast.FunctionDef, ranks: Mapping[str, int], numbers: Collection[str]) -> dict[str, int]:
@@ -25,6 +25,8 @@ def told_axes(function: ast.FunctionDef, ranks: Mapping[str, int], numbers: Coll
         for statement in (item for item in ast.walk(function) if isinstance(item, ast.Assign | ast.AugAssign)):
             _follow(statement, known, arguments)
         if known == before and not _called_so(function, known, arguments):
+            shapes = filter(None, map(shape_of, (item for item in ast.walk(function) if isinstance(item, ast.expr))))
+            known |= {name: 1 for name, axis in shapes if not axis and name in arguments and name not in known}
             return {name: known[name] for name in arguments if known.get(name) and name not in ranks}
 
 

@@ -7,11 +7,12 @@ range(n))`` a number and a loop in front of its statement, everything in Python'
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from shorthaul.affine.frontend.python.array_pieces import nest, placed, stored, subscript
 from shorthaul.affine.frontend.python.array_views import Views
+from shorthaul.affine.frontend.python.calls import Plain, one_by_one
 from shorthaul.affine.frontend.python.pieces import NEW, called_name, copied, fail, names_in
 
 _ZERO, _ONE = ast.Constant(0.0), ast.Constant(1.0)
@@ -21,8 +22,10 @@ _Made: TypeAlias = "tuple[list[ast.expr], ast.expr | None]"
 _FIRST = {"sum": "0.0", "max": "-np.inf", "min": "np.inf"}
 
 
-def in_usual_words(function: ast.FunctionDef) -> ast.FunctionDef:
+def in_usual_words(function: ast.FunctionDef, others: Iterable[ast.FunctionDef] = ()) -> ast.FunctionDef:
     r"""Return ``function`` with usual makers of arrays, loops for generators, and types of arguments with defaults.
+
+    ``others`` are functions of the file that it may call.
 
     >>> text = "def f(A, b, c=0.5):\n u = np.ones(3)\n s = 2 * sum(A[k] for k in range(3))"
     >>> print(ast.unparse(in_usual_words(ast.parse(text).body[0])))
@@ -49,7 +52,9 @@ def in_usual_words(function: ast.FunctionDef) -> ast.FunctionDef:
     arguments.args += arguments.kwonlyargs
     arguments.defaults += filter(None, arguments.kw_defaults)
     arguments.kwonlyargs, arguments.kw_defaults = [], []
-    made.body = _Words(made).block([_Values().visit(item) for item in made.body])
+    plain = Plain(others, {item.id for item in names_in(function)})
+    made.body = [plain.visit(item) for item in made.body]
+    made.body = _Words(made).block(made.body)
     return ast.fix_missing_locations(made)
 
 
@@ -63,7 +68,7 @@ class _Words:
     def block(self, items: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Return statements in usual words."""
         result: list[ast.stmt] = []
-        for item in (one for several in items for one in _apart(several)):
+        for item in (one for each in items for one in one_by_one(each, self.axes, self._new_name)):
             if isinstance(item, ast.For | ast.If):
                 item.body, item.orelse = self.block(item.body), self.block(item.orelse)
                 result.append(item)
@@ -179,23 +184,6 @@ class _Words:
         return name
 
 
-def _apart(node: ast.stmt) -> list[ast.stmt]:
-    """Return an assignment for every name of ``n, m = 3, 4`` or ``x = y = 0.0``, where no value reads another name."""
-    if not isinstance(node, ast.Assign):
-        return [node]
-    first, value = node.targets[0], node.value
-    if isinstance(first, ast.Tuple) and isinstance(value, ast.Tuple) and len(node.targets) == 1:
-        names, values = first.elts, value.elts
-    elif isinstance(value, ast.Constant):
-        names, values = node.targets, [value] * len(node.targets)
-    else:
-        return [node]
-    read = {item.id for item in names_in(value)}
-    if len(names) != len(values) or any(not isinstance(name, ast.Name) or name.id in read for name in names):
-        return [node]
-    return [ast.copy_location(ast.Assign([name], one), node) for name, one in zip(names, values, strict=True)]
-
-
 def _generated(node: ast.AST) -> Iterator[ast.Call]:
     """Yield the sums and extremes of generators, outermost ones only."""
     inner = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else None
@@ -208,25 +196,6 @@ def _generated(node: ast.AST) -> Iterator[ast.Call]:
         return
     for item in ast.iter_child_nodes(node):
         yield from _generated(item)
-
-
-class _Values(ast.NodeTransformer):
-    """Puts numbers of NumPy in the place of ``float("inf")`` and ``float("nan")``, and values in that of copies."""
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Return the number, or the value, for the call."""
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "copy" and not node.args:
-            return ast.copy_location(ast.UnaryOp(ast.UAdd(), node.func.value), node)
-        kind = ast.Name | ast.Subscript | ast.Attribute
-        if called_name(node) in {"copy", "array"} and len(node.args) == 1 and isinstance(node.args[0], kind):
-            return ast.copy_location(ast.UnaryOp(ast.UAdd(), node.args[0]), node)
-        text = node.args[0].value if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) else None
-        word = text.lower().lstrip("+-") if isinstance(text, str) and called_name(node) == "float" else ""
-        if word not in {"inf", "infinity", "nan"}:
-            return node
-        number = ast.Attribute(ast.Name("np", ast.Load()), word[:3], ast.Load())
-        return ast.copy_location(ast.UnaryOp(ast.USub(), number) if str(text).startswith("-") else number, node)
 
 
 class _Replaced(ast.NodeTransformer):

@@ -80,7 +80,8 @@ def python_region(text: str, *, function: str | None = None) -> Region:
     except MemoryError:  # so Python's parser calls what is nested too deeply
         raise RecursionError from None
     chosen = _chosen(tree, function)
-    return _Translator(tree, in_loops(in_usual_words(chosen))).region(text)
+    others = [item for item in tree.body if isinstance(item, ast.FunctionDef) and item is not chosen]
+    return _Translator(tree, in_loops(in_usual_words(chosen, others))).region(text)
 
 
 def _chosen(tree: ast.Module, function: str | None) -> ast.FunctionDef:
