@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from tests.affine.bounds.test_random_study import least_known
-from tests.affine.derived import bound_of, quick
+from tests.affine.derived import flow_of, kernel, quick
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.hourglass import hourglasses, sub_bound
@@ -16,6 +16,7 @@ from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.core.search import Search
 
 HEAD = "void f(int M, int N, double A[M][N], double B[M][N], double R[N][N], double w[N], double v[M],\n double C[N][M + N], double D[M + N][N]) {\ndouble norm, norm2;\n#pragma scop\n%s\n#pragma endscop\n}"
 SUM = "for (int i = k; i < M; i++) R[k][j] += A[i][k] * A[i][j];"
@@ -172,9 +173,10 @@ def test_what_columns_weigh(kind: str) -> None:
 
 
 def test_gram_schmidt_for_tall_matrices() -> None:
+    bound = lower_bound(kernel("gramschmidt"), flow=flow_of("gramschmidt"), search=Search(effort=0.7))
     for m, n, capacity in ((1_000, 1_200, 4_096), (10_000, 500, 32_768), (2_000, 2_000, 131_072)):
         published = m**2 * n**2 / (8 * (capacity + m))
-        assert bound_of("gramschmidt").value({"M": m, "N": n, "S": capacity}) > published
+        assert bound.value({"M": m, "N": n, "S": capacity}) > published
 
 
 def of_reflections(m: int, n: int, capacity: int) -> float:

@@ -47,7 +47,7 @@ def checked(text: str, choices: tuple[tuple[int, ...], ...]) -> AffineBound:
     """Return the bound, which no play and no part of a small graph may beat."""
     program = program_from_text(text)
     flow = flow_dependences(program)
-    bound = lower_bound(program, flow=flow)
+    bound = lower_bound(program, flow=flow, search=Search(effort=0.7))
     sizes = [dict(zip(program.parameters, values, strict=True)) for values in choices]
     findings = examine(flow, bound, sizes, Search())
     assert not findings.violations

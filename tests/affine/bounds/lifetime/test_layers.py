@@ -16,6 +16,7 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 TWO_SCANS = """void scans(int N, int T, double a[N], double b[N]) {
@@ -125,7 +126,7 @@ SIZES = {"N": 8, "T": 5, "S": 10}
 def written() -> str:
     program = program_from_text(INSIDE)
     flow = flow_dependences(program)
-    found = lower_bound(program, BoundOptions(profile="iolb"), flow=flow, sizes=SIZES)
+    found = lower_bound(program, BoundOptions(profile="iolb"), flow=flow, sizes=SIZES, search=Search(effort=0.7))
     return json.dumps(as_bound(program, found, SIZES, flow).document())
 
 

@@ -10,11 +10,13 @@ import sympy
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 from tests.affine.check.test_largest_parts import members
-from tests.affine.derived import bound_of, quick
+from tests.affine.derived import kernel, quick
 
+from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.partition.isoperimetry import isoperimetric_constant
 from shorthaul.affine.bounds.partition.stencil_levels import balanced_part
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.core.search import Search
 
 CROSS = {n: isoperimetric_constant(frozenset(np.ndindex(*(1,) * n)) | around)[0] for n, around in (  # type: ignore[index]
     (2, frozenset({(0, 1), (0, -1), (1, 0), (-1, 0)})),
@@ -149,7 +151,7 @@ def worth_in_graph(
 ])  # fmt: skip
 def test_no_part_of_a_graph_is_worth_more(name: str, sizes: dict[str, int]) -> None:
     """Every part of a concrete graph, with the numbers of the proof: its budget, lambda and largest worth."""
-    bound = bound_of(name)
+    bound = lower_bound(kernel(name), search=Search(effort=0.5))
     part = next(item for item in bound.proof.parts if "balanced" in item.method)
     cdag = concrete_cdag(bound.program, sizes)
     assert part.points is not None

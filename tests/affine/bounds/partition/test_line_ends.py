@@ -128,7 +128,7 @@ def test_bounds_are_larger_and_verified(name: str) -> None:
     text, gain = PROGRAMS[name]
     program = program_from_text(FRAME % text)
     sizes, flow = {**dict.fromkeys(program.parameters, 300), "S": 1_300}, flow_dependences(program)
-    found = fitted(lower_bound(program, flow=flow), sizes, Search())
+    found = fitted(lower_bound(program, flow=flow, search=Search(effort=0.7)), sizes, Search(effort=0.7))
     values = [number_at(item.value, sizes) for item in found.proof.parts if "ends" in item.method]
     _, known = arguments(text)
     plain = [sub_bound(replace(item, ends=None), flow) for item in known]

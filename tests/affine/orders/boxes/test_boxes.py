@@ -188,7 +188,7 @@ def test_two_groups_do_not_both_hold_for_the_other() -> None:
 def test_a_convolution_is_held() -> None:
     sizes = {"B": 1, "C": 64, "K": 64, "H": 56, "W": 56, "R": 3, "Q": 3, "S": 32768}
     upper = upper_of("convolution")
-    here = at_sizes(upper, flow_of("convolution"), sizes)
+    here = at_sizes(upper, flow_of("convolution"), sizes, Search(effort=0.3))
     assert here.value(sizes) <= 517_888  # a tile of 64 x 8 x 56 by hand
     assert upper.without_cache(sizes) == 3 * 64 * 64 * 56 * 56 * 9
     assert "boxes of" in orders_text(here)
@@ -403,10 +403,11 @@ def test_what_is_changed_in_place_comes_with_its_last_reader(text: str, most: fl
     """To divide the columns in a phase of their own loads all of them once more."""
     flow = flow_dependences(program_from_text(text))
     sizes = {"n": 14, "S": 40}
-    here = at_sizes(upper_bound(flow.program, flow=flow, search=Search(effort=0.3)), flow, sizes)
+    upper = upper_bound(flow.program, flow=flow, search=Search(effort=0.3))
+    here = at_sizes(upper, flow, sizes, Search(effort=0.2))
     loads, exact = replayed(here, flow, sizes)
     assert loads <= here.value(sizes) or not exact
-    found = bound(flow.program, size="n=1500,S=32768", effort=3)
+    found = bound(flow.program, size="n=1500,S=32768", effort=1)
     assert found.extra["upper"] is not None
     assert found.extra["upper"]["value"] < most
     assert 2 * found.bound.value > found.extra["upper"]["value"]
