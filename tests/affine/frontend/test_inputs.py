@@ -353,5 +353,7 @@ def test_factors_in_subscripts_are_numbers_where_rows_need_them() -> None:
     head = "int m, int n, int T, double *x, double *y, double B[9][9]"
     body = "for (int a = 0; a < m; a++) for (int b = 0; b < n; b++) for (int k = 0; k < {1}; k++) x[a * n + b] += y[({0} * a + k) * ({0} * n + {1}) + b * {0} + k];"
     assert_same(written(body.format("S", "3"), head, "#define S 2\n"), written(body.format("2", "3"), head))
-    rows = written("for (int a = 0; a < m; a++) for (int b = 0; b < n; b++) x[a * LDA + b] = 0;", head, "#define LDA 64\n")
+    rows = written(
+        "for (int a = 0; a < m; a++) for (int b = 0; b < n; b++) x[a * LDA + b] = 0;", head, "#define LDA 64\n"
+    )
     assert "LDA" in rows.parameters  # one that is a length of rows stays a parameter

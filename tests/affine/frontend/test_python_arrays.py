@@ -47,6 +47,8 @@ FUNCTIONS = {
     "choices": ("def f(u, v):\n v[:] = np.where(u > 1, u, 0.1 * u)\n u[:] = np.clip(v, 0.2, 0.7)\n v[1:] = np.diff(u) - np.square(v[1:])\n", "7 7"),
     "elements that change places": ("def f(x, y):\n for i in range(0, 6, 2):\n  a, b = x[i], x[i + 1]\n  x[i], x[i + 1] = a + b, a - b\n  x[i], y[i] = y[i], x[i]\n", "7 7"),
     "the whole of a matrix": ("def f(A, B):\n n = len(A)\n B[:] = A @ A + n\n", "55 55"),
+    "rolled": (("def f(u, v, A):\n v[:] = np.roll(u, 1) - 2 * u + np.roll(u, -2)\n u[:] = np.roll(u, 3)\n"
+               " B = np.roll(A, 1, axis=0) + np.roll(A, shift=-1, axis=1) + np.roll(A, 0, 1)\n A[:, :] = B\n"), "7 7 45"),
     "several at once": (("def f(A, b):\n n, m = len(A), 3\n low = high = 0.0\n for i in range(n):\n  low, high = A[i, 1], b[i]\n"
                          "  for j in range(m):\n   A[i, j] += low * high\n"), "43 4"),
     "added to itself": ("def f(A):\n A += A.T\n A[0, 1:] *= A[1:, 0]\n", "44"),

@@ -14,7 +14,7 @@ from shorthaul.affine.frontend.python.pieces import base_of, copied, number_of, 
 SUMS = {"sum": "sum", "mean": "sum", "max": "max", "min": "min", "amax": "max", "amin": "min", "prod": "prod"}
 PRODUCTS = {"dot", "matmul", "outer", "inner", "vdot", "einsum"}
 MODULES = {"np", "numpy"}
-ACROSS = {"transpose"}
+ACROSS = {"transpose", "roll"}
 
 
 def on_arrays(node: ast.AST) -> bool:

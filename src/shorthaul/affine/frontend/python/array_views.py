@@ -89,6 +89,11 @@ class Views:
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and new_extents(node.value):
             self.made.add(node.targets[0].id)
             self.note_axes(node.targets[0].id, len(new_extents(node.value) or []))
+        elif isinstance(node, ast.Call) and called_name(node) == "roll" and node.args:
+            named = (item.value for item in node.keywords if item.arg == "axis")
+            axis = number_of(next(iter((*node.args[2:], *named)), ast.Constant(0)))
+            if isinstance(node.args[0], ast.Name) and axis is not None:
+                self.note_axes(node.args[0].id, axis + 1 if axis >= 0 else -axis)
         elif isinstance(node, ast.Call) and called_name(node) == "einsum" and isinstance(node.args[0], ast.Constant):
             for text, item in zip(str(node.args[0].value).split("->")[0].split(","), node.args[1:], strict=False):
                 if isinstance(item, ast.Name):
@@ -161,6 +166,8 @@ class Views:
                 (*first.lengths, *second.lengths),
                 lambda at: ast.BinOp(first.element(at[:1]), ast.Mult(), second.element(at[1:])),
             )
+        if isinstance(node, ast.Call) and called_name(node) == "roll":
+            return self._rolled(node)
         base, subscripts = base_of(node)
         if shape_of(node) is None and (subscripts or isinstance(base, ast.Name)):
             whole = self._whole(base.id) if isinstance(base, ast.Name) else self.view(base)
@@ -210,6 +217,28 @@ class Views:
     def _across(self, node: ast.expr) -> View:
         inner = self.view(node)
         return View(inner.lengths[::-1], lambda at: inner.element(at[::-1]))
+
+    def _rolled(self, node: ast.Call) -> View:
+        """Return what ``np.roll`` by a number along one axis moves around."""
+        options = {item.arg: item.value for item in node.keywords}
+        array, steps, *rest = [*node.args, *(options.pop(name) for name in ("shift", "axis") if name in options)]
+        view, by, axis = self.view(array), number_of(steps), number_of(rest[0]) if rest else 0
+        if by is None or axis is None or options or not view.lengths or (not rest and len(view.lengths) > 1):
+            fail(node, "the roll is not understood", "roll by a number along one axis, np.roll(A, 1, axis=0)")
+        axis %= len(view.lengths)
+        length = view.lengths[axis]
+
+        def element(at: Sequence[ast.expr]) -> ast.expr:
+            moved = plus(at[axis], ast.Constant(-by))
+            is_inside = (
+                ast.Compare(at[axis], [ast.GtE()], [ast.Constant(by)])
+                if by > 0
+                else ast.Compare(at[axis], [ast.Lt()], [plus(length, ast.Constant(by))])
+            )
+            around = plus(moved, length) if by > 0 else less(moved, length)
+            return view.element([*at[:axis], ast.IfExp(is_inside, moved, around), *at[axis + 1 :]])
+
+        return view if by == 0 else View(view.lengths, element)
 
     def _whole(self, name: str) -> View:
         """Return all elements of an array, no axes for a number."""
