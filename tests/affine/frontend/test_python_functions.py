@@ -164,6 +164,7 @@ WRONG_PYTHON = {
     "a[:] = a[: : n]": ("line 2", "slice's step"),
     "a[:] = 2 * (a[0] + b @ b)": ("line 2 column 24", "axes are not known", "x[:] for a vector"),
     "a[:] = np.roll(a, n)": ("line 2 column 12", "roll by a number"),
+    "a[:] = a - b.mean(axis=0)": ("line 2 column 16", "nothing tells how many axes", "x.shape"),
     "a[1:] = b": ("line 2 column 13", "array or a number"),
     "for i in range(n) a[i] = 0": ("line 2", "is not Python"),
     "for i in range(n / 2):\n        a[i] = 0": ("line 2 column 20", "divide integers by //"),

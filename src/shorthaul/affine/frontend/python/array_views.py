@@ -362,7 +362,10 @@ class Views:
         kept = options.pop("keepdims", None)
         view = self.view(arguments[0])
         number = None if axis is None else number_of(axis)
-        if options or (axis is not None and number is None) or not view.lengths:
+        if not view.lengths:
+            cure = "name its extents, as in n, m = x.shape, or write x[:] for a vector"
+            fail(arguments[0], "nothing tells how many axes it has, of which a sum is taken", cure)
+        if options or (axis is not None and number is None):
             fail(node, "the sum along axes is not understood", "sum along one axis or all, np.sum(A, axis=1)")
         rank = len(view.lengths)
         inside = range(rank) if number is None else [number % rank]
