@@ -85,6 +85,8 @@ void nest(int m, double v[m]) { int i; for (i = 0; i < m; i++) row(m - i, 2, v, 
 double grows(int n, double *v) { static double s = 0; s += 1; v[n] = s; }
 void never(int n, double *v) { if (n) never(n - 1, v); }
 void early(int n, double *v) { for (int i = 0; i < n; i++) if (i > 3) return; else v[i] = 0; }
+double value(int n, double *v) { v[n] = 0; return *v = n; }
+double count(int n, double *v) { v[n] = 0; return n++; }
 void global(int n, double *v) { v[n] = x; }
 void f(int N, double A[N][N], double *u, double *v, double *x) { %s }
 """
@@ -107,7 +109,7 @@ def test_calls_that_are_statements_are_written_out(calls: str, written: str) -> 
     )
 
 
-@pytest.mark.parametrize("call", ["grows(3, u);", "never(3, u);", "early(N, u);", "global(3, u);", "row(N, u, v);"])
+@pytest.mark.parametrize("call", ["grows(3, u);", "never(3, u);", "early(N, u);", "global(3, u);", "count(3, u);", "value(3, u);", "row(N, u, v);"])
 def test_other_calls_that_are_statements_are_refused(call: str) -> None:
     with pytest.raises(InputError, match="a call may have side effects"):
         program_from_text(PROCEDURES % f"for (int i = 0; i < N; i++) u[i] = 0; {call}", function="f")

@@ -68,6 +68,9 @@ def _statements(
     is_static = any(isinstance(node, c_ast.Decl) and "static" in node.storage for node in inner)
     if len(parameters) != len(arguments) or is_static or any(isinstance(node, c_ast.Return) for node in inner):
         return None
+    returned = [node.expr for node in nodes([definition.body]) if isinstance(node, c_ast.Return) and node.expr]
+    if any(isinstance(node, c_ast.FuncCall | c_ast.Assignment) or target_of(node) for node in nodes(returned)):
+        return None  # what a value does is done though nobody asks for the value
     names = {item.name for item in parameters}
     taken, hidden = known
     own = {item.name for item in inner if isinstance(item, c_ast.Decl)}
