@@ -47,10 +47,9 @@ LEAST_READS, SMALL_READS, TINY, SMALL = 400e6, 1.2e9, 50, 300
 #: Reads per vertex unless an effort is asked for. On a Yule tree of 255 vertices 10 times as many gained 1.8 %.
 MOST_READS = 2_000_000
 
-#: With the longest edge as objective: a hop beyond the limit counts so many times more; the first temperature in hops,
-#: and the stages, of STAGE_READS each, before a limit is given up. Not compared with others.
-STEEP = 8
-SHORTENING_HOTTEST, SHORTENING_STAGES = 1.0, 16
+#: With the longest edge as objective: a hop beyond the limit counts so many times more; and the stages, of STAGE_READS
+#: each and from HOTTEST down, before a limit is given up. Not compared with others.
+STEEP, SHORTENING_STAGES = 8, 16
 #: Where every limit was tried in vain, stages become so many times longer.
 LONGER = 4
 #: Share of effort and time that goes to the energy before. Of 0.25, 0.5 and 0.75 on Yule trees of 1,023 and 16,383

@@ -83,15 +83,12 @@ def sample(rng: np.random.Generator, largest: int) -> tuple[Cdag, int]:
 def searched(
     cdag: Cdag, budget: int, limit: int, rng: np.random.Generator, *, from_end: bool | None = None, **options: Any
 ) -> list[Any]:
-    """Return the excess and all layers of a search that is complete, a beam, or in a given order."""
+    """Return the excess and all layers of a search that is complete or a beam."""
     given = {"patterns": layered_search.NO_PATTERNS, "potential": layered_search.NO_POTENTIAL, **options}
-    kind = rng.integers(3)
-    if kind == 1:
+    if rng.integers(3) == 1:
         given["cut"] = layered_search.Cut(int(rng.integers(3, 12)), per_set=int(rng.integers(3)), greed=0.5)
-    elif kind == 2 and "automorphisms" not in options and not from_end:
-        given["order"] = belady.order_of(belady.plan(cdag, budget))
     if from_end is None:
-        from_end = not options and kind != 2 and bool(rng.integers(2))
+        from_end = not options and bool(rng.integers(2))
     whole = layered_search.Layers(cdag, budget, limit, layered_search.tables(cdag, from_end=from_end), **given)
     outcome = whole.run(Search())
     kinds = [] if outcome.plan is None else [outcome.plan.kinds, outcome.plan.nodes]
@@ -107,8 +104,7 @@ def plain_layers(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def wide_layers(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cdag, budget = random_cdag(rng, 75, 3), 24
     with form_of(kernels):
-        order = belady.order_of(belady.plan(cdag, budget))
-        return searched(cdag, budget, 10**9, np.random.default_rng(1), cut=layered_search.Cut(4), order=order)
+        return searched(cdag, budget, 10**9, np.random.default_rng(1), cut=layered_search.Cut(4))
 
 
 def layers_with_tables(kernels: ModuleType, rng: np.random.Generator) -> Any:

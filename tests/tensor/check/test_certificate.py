@@ -15,6 +15,7 @@ from tests.commands import shorthaul_json
 from tests.tensor.annealed import improve
 from tests.tensor.bounds.programs import column_prices
 from tests.tensor.bounds.test_bound import starved
+from tests.tensor.columns import column
 from tests.tensor.contest_family import contest_problem
 from tests.tensor.random_plans import random_plan, random_problem
 
@@ -27,7 +28,6 @@ from shorthaul.tensor.check.column_floor import Steps, TooManyError
 from shorthaul.tensor.check.groups import by_box
 from shorthaul.tensor.check.groups.by_box import parts_of
 from shorthaul.tensor.check.replay import replay
-from shorthaul.tensor.check.slices import column
 from shorthaul.tensor.formats.documents import save_problem
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, RULES, SPEC
 from shorthaul.tensor.workloads.cases import GraphBuilder

@@ -8,10 +8,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.tensor.columns import column
 
 from shorthaul.tensor.check import column_floor
 from shorthaul.tensor.check.column_floor import Steps, cheaper
-from shorthaul.tensor.check.slices import column
 from shorthaul.tensor.check.tile_floor import least_in_any_order
 from shorthaul.tensor.model import CONTEST, Machine
 from shorthaul.tensor.workloads.cases import GraphBuilder

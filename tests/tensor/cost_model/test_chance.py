@@ -6,10 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.tensor.columns import column
 from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.tensor.check.replay import replay
-from shorthaul.tensor.check.slices import column
 from shorthaul.tensor.check.tile_floor import least_in_any_order
 from shorthaul.tensor.cost_model import chance_kernels, cost_kernels, order_kernels
 from shorthaul.tensor.cost_model.cost import Costs, kernel_arguments

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.samples import samples
+from tests.tensor.columns import column
 from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.tensor.check.column_floor import Steps
 from shorthaul.tensor.check.replay import replay
-from shorthaul.tensor.check.slices import column
 from shorthaul.tensor.cost_model import order_kernels
 from shorthaul.tensor.cost_model.cost import ALL, Costs
 from shorthaul.tensor.cost_model.profile import profile_of

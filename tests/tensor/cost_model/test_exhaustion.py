@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from tests.reference.tensor_exhaustive import best_execution
 from tests.samples import samples
+from tests.tensor.columns import column
 from tests.tensor.shapes import shaped_group, shaped_problem
 
 from shorthaul.tensor.check.column_floor import cheaper
-from shorthaul.tensor.check.slices import column
 from shorthaul.tensor.cost_model.cost import ALL, Costs
 from shorthaul.tensor.cost_model.exhaustion import Floor
 from shorthaul.tensor.cost_model.profile import profile_of

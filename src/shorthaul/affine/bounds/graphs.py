@@ -35,7 +35,7 @@ from shorthaul.affine.proofs.lemmas import PLACES, Lemma
 from shorthaul.affine.proofs.walls import WALLS
 from shorthaul.affine.tuning import GRAPH_OPERATIONS
 
-_IN, _OUT, _PARAM, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param, isl.dim_type.set
+_IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.subspaces import span, unit
 from shorthaul.affine.model import Reference, Statement
 
-_IN, _OUT, _PARAM, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param, isl.dim_type.set
+_IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
 Row = tuple[int, ...]
 

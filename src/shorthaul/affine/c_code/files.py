@@ -19,7 +19,7 @@ from shorthaul.affine.orders.boxes.storage import Buffer
 from shorthaul.affine.sizes import assumption, sizes_text
 from shorthaul.core.errors import InputError
 
-_OUT, _SET = isl.dim_type.out, isl.dim_type.set
+_OUT = isl.dim_type.out
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.errors import InfeasibleError, InputError
@@ -42,8 +41,6 @@ from shorthaul.dataflow.modulo.periodic import Schedule, annealed_within, dive_e
 from shorthaul.dataflow.modulo.solver import Decided, Solved, decide_mapping, make_point, solve_mapping
 from shorthaul.dataflow.options import Decoding, PlanOptions
 from shorthaul.dataflow.plan import Point
-
-IntArray = npt.NDArray[np.int64]
 
 
 def polish(

@@ -85,19 +85,19 @@ def _from_edge_list(text: str) -> Cdag:
     return build(np.ones(n, np.int64), parents, children, ids=tuple(numbers))
 
 
-def from_node_link(document: dict[str, Any], *, file: str | Path | None = None) -> Cdag:
+def from_node_link(document: dict[str, Any]) -> Cdag:
     """Return the CDAG of a document that ``networkx`` made: node-link (``edges`` or ``links``) or ``adjacency``."""
     directed = {"directed": True, **document}
     if "adjacency" in document:
-        return _converted(lambda nx: nx.adjacency_graph(directed), file)
+        return _converted(lambda nx: nx.adjacency_graph(directed))
     edges = next((key for key in ("edges", "links") if key in document), None)
     if edges is None:
         cure = "write networkx.node_link_data(graph), or give the document its kind, 'shorthaul/cdag'"
-        raise InputError("has nodes, but no edges", file=file, allowed="edges, links or adjacency", cure=cure)
-    return _converted(lambda nx: nx.node_link_graph(directed, edges=edges), file)
+        raise InputError("has nodes, but no edges", allowed="edges, links or adjacency", cure=cure)
+    return _converted(lambda nx: nx.node_link_graph(directed, edges=edges))
 
 
-def _converted(read: Callable[[Any], Any], file: str | Path | None) -> Cdag:
+def _converted(read: Callable[[Any], Any], file: str | Path | None = None) -> Cdag:
     try:
         import networkx as nx
     except ImportError:
@@ -108,9 +108,6 @@ def _converted(read: Callable[[Any], Any], file: str | Path | None) -> Cdag:
     except InputError:
         raise
     except Exception as error:
-        raise InputError(
-            f"cannot be read: {error or type(error).__name__}",
-            file=file,
-            allowed="a graph as networkx writes it",
-        ) from None
+        problem = f"cannot be read: {error or type(error).__name__}"
+        raise InputError(problem, file=file, allowed="a graph as networkx writes it") from None
     return from_networkx(graph)

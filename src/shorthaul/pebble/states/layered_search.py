@@ -141,13 +141,12 @@ def layered(
     limit: int,
     search: Search,
     cut: Cut | None = None,
-    order: IntArray | None = None,
     given: Tables | None = None,
     patterns: Patterns = NO_PATTERNS,
     potential: Potential = NO_POTENTIAL,
     automorphisms: IntArray | None = None,
 ) -> Outcome:
-    """Search for a plan whose excess is below ``limit``; ``order`` fixes the order of computation.
+    """Search for a plan whose excess is below ``limit``.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> layered(fft(n=4, word=1), 3, limit=99, search=Search()).excess
@@ -160,7 +159,6 @@ def layered(
         limit,
         sets,
         cut=cut,
-        order=order,
         patterns=patterns,
         potential=potential,
         automorphisms=automorphisms,
@@ -183,12 +181,11 @@ class Layers:
         sets: Tables,
         *,
         cut: Cut | None = None,
-        order: IntArray | None = None,
         patterns: Patterns = NO_PATTERNS,
         potential: Potential = NO_POTENTIAL,
         automorphisms: IntArray | None = None,
     ) -> None:
-        self._cdag, self._sets, self._cut, self._order = cdag, sets, cut, order
+        self._cdag, self._sets, self._cut = cdag, sets, cut
         self._patterns, self._potential = patterns, potential
         self._automorphisms = np.zeros((0, cdag.n), dtype=np.int64) if automorphisms is None else automorphisms
         self._group = group_of(self._automorphisms)
@@ -293,10 +290,9 @@ class Layers:
     def _next(self, search: Search) -> _Layer | None:
         """Return the next layer; None if time or memory ran out."""
         if self._growth is None:
-            only = -1 if self._order is None else int(self._order[len(self._layers) - 1])
             width = None if self._cut is None else self._cut.width
             self._growth = _Growth(
-                self._sets, self._layers[-1], self._room, width, only, self._patterns, self._potential, self._group
+                self._sets, self._layers[-1], self._room, width, -1, self._patterns, self._potential, self._group
             )
         growth = self._growth
         search.spend(tuning.LAYER_EFFORT)

@@ -23,15 +23,12 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shorthaul.spatial import tuning
 from shorthaul.spatial.algorithms.stored import NONE, TreeNodes, neutral
 from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.computer.operators import Operator
 from shorthaul.spatial.computer.registers import Register, Selection, Values
-
-Index = npt.NDArray[np.int32]
 
 Choose = Callable[[Values, Values, Values, int], Values]
 

@@ -30,7 +30,6 @@ Numbered = tuple[Index, Index, Index, Index]
 Grown = tuple[float, Numbered, list[Hub]]
 Parts = certificates.Parts
 Subtrees = certificates.Subtrees
-Gains = npt.NDArray[np.float64]
 #: What sums of weights may be off by, as a part of them and in hops.
 _ROUNDING = 1e-9
 #: Vertices up to which a tree is rooted as given as well as at its centroid (of eight trees of 60,000 vertices the root

@@ -14,17 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
 from shorthaul.spatial.check.placing import least_is_above
 from shorthaul.spatial.check.rooted import Rooted, WrongError, expect_vertices, expect_weighed
 from shorthaul.spatial.model import Fabric, Grid, Load, Tree
-
-Numbers = npt.NDArray[np.int64]
-Weights = npt.NDArray[np.float64]
 
 _RULE: Final = "certificate"
 #: What sums of weights may be off by, as a part of them and in hops.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,6 @@ from shorthaul.spatial.computer.operators import Operator, combining, fold, is_b
 from shorthaul.spatial.computer.registers import Nodes, Register
 
 Index = npt.NDArray[np.int32]
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)

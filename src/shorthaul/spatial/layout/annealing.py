@@ -149,7 +149,7 @@ def shorten(stored: StoredTree, effort: float | None, search: Search) -> StoredT
                 low, longer = 1, longer * tuning.LONGER
             limit, reads = max(low, best[0] * 3 // 4), longer * tuning.STAGE_READS
             tiles = [Tile(tuning.TILE, limit, tuning.STEEP) for _ in range(search.workers)]
-            for temperature in np.geomspace(tuning.SHORTENING_HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES):
+            for temperature in np.geomspace(tuning.HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES):
                 cut = _cut(stored.grid, stage, search.seed)
                 done = _stage(board, tiles, pool, cut, (temperature, reads, search.deadline), search)
                 search.spend(done)

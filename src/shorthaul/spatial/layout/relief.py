@@ -41,7 +41,7 @@ def relieve_fabric(
     # What is beyond a link's load has a weight, what is beyond a way's length is worth a mean one.
     steep = tuning.STEEP * (max(1, round(edges.mean())) if objective == "distance" and len(edges) else 1)
     roads = Roads(crowd, net_of(fabric), objective == "distance", steep)
-    steps = np.geomspace(tuning.SHORTENING_HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES)
+    steps = np.geomspace(tuning.HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES)
 
     def reached(place: Index) -> tuple[int, int]:
         traffic = send(fabric, tree.parent, place, load.weight)

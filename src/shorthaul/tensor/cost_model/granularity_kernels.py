@@ -24,7 +24,6 @@ from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
 from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import Costs, evaluate_within, peak_of, settle
 from cython.cimports.shorthaul.tensor.cost_model.order_kernels import any_order
 
-INF = cython.declare(cython.double, float("inf"))
 #: Lengths up to this are tried one by one; of longer ones a selection.
 ALL_LENGTHS = cython.declare(cython.longlong, 256)
 NEARBY = cython.declare(cython.longlong, 32)

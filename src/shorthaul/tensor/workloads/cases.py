@@ -42,21 +42,21 @@ class GraphBuilder:
         return Problem(tuple(self.tensors), tuple(self.operators), Machine(capacity, bandwidth, _NATIVE, _NATIVE))
 
 
-def _chain_of_two(size: int, capacity: float) -> Problem:
+def _chain_of_two(size: int) -> Problem:
     graph = GraphBuilder()
     middle = graph.pointwise((graph.tensor(size, size),), 1000)
     graph.pointwise((middle,), 100)
-    return graph.problem(capacity, 10)
+    return graph.problem(35_000, 10)
 
 
 def example_1() -> Problem:
     """Return the paper's Example 1: two Pointwise operators."""
-    return _chain_of_two(128, 35_000)
+    return _chain_of_two(128)
 
 
 def example_2() -> Problem:
     """Return the paper's Example 2: the same at 256 x 256, with the capacity that its strategies need."""
-    return _chain_of_two(256, 35_000)
+    return _chain_of_two(256)
 
 
 def example_3() -> Problem:

@@ -261,8 +261,3 @@ def affine_of(value: isl.MultiAff) -> tuple[tuple[tuple[int, ...], ...], tuple[i
         shift.append(affine.get_constant_val().to_python())
         parametric |= any(affine.get_coefficient_val(_PARAM, k).to_python() for k in range(affine.dim(_PARAM)))
     return tuple(rows), None if parametric else tuple(shift)
-
-
-def projection(path: Path, dimensions: int) -> tuple[tuple[int, ...], ...]:
-    """Return an integer matrix with the path's kernel."""
-    return kernel(path.kernel, dimensions) if path.kernel else unit(dimensions)

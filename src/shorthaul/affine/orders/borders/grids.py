@@ -23,7 +23,7 @@ from shorthaul.affine.integer_sets.counting import card
 
 #: Whole numbers of any size.
 _Counts = npt.NDArray[np.object_]
-_SET, _PARAM = isl.dim_type.set, isl.dim_type.param
+_PARAM = isl.dim_type.param
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from shorthaul.affine.orders.sized import Boxes
     from shorthaul.affine.orders.tile_steps import Step
 
-_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+_OUT = isl.dim_type.out
 #: What is above 0 on early instances, by statement, None where all are early; of others all are late.
 _Early = dict[str, Row | None]
 
