@@ -221,9 +221,10 @@ class Views:
     def _rolled(self, node: ast.Call) -> View:
         """Return what ``np.roll`` by a number along one axis moves around."""
         options = {item.arg: item.value for item in node.keywords}
-        array, steps, *rest = [*node.args, *(options.pop(name) for name in ("shift", "axis") if name in options)]
-        view, by, axis = self.view(array), number_of(steps), number_of(rest[0]) if rest else 0
-        if by is None or axis is None or options or not view.lengths or (not rest and len(view.lengths) > 1):
+        given = [*node.args, *(options.pop(name) for name in ("shift", "axis") if name in options)]
+        view = self.view(given[0]) if given else View((), lambda _: node)
+        by, axis, *_ = [*map(number_of, given[1:]), 0 if len(view.lengths) == 1 else None, None]
+        if by is None or axis is None or options or not 2 <= len(given) <= 3 or not view.lengths:
             fail(node, "the roll is not understood", "roll by a number along one axis, np.roll(A, 1, axis=0)")
         axis %= len(view.lengths)
         length = view.lengths[axis]
@@ -293,6 +294,8 @@ class Views:
     def length(self, name: str, axis: int) -> ast.expr:
         """Return the length of an axis."""
         if name in self.lengths:
+            if axis >= len(self.lengths[name]):
+                fail(self.at, f"{name} has {len(self.lengths[name])} axes and more subscripts", "leave out some")
             return self.lengths[name][axis]
         shape = ast.Attribute(ast.Name(name, ast.Load()), "shape", ast.Load())
         length: ast.expr = ast.Subscript(shape, ast.Constant(axis), ast.Load())
@@ -358,6 +361,8 @@ class Views:
 
     def _along(self, node: ast.Call, name: str, arguments: list[ast.expr]) -> _Sum:
         options = {item.arg: item.value for item in node.keywords}
+        if not arguments:
+            fail(node, "is a sum of nothing", "sum an array, np.sum(A, axis=1)")
         axis = arguments[1] if len(arguments) == 2 else options.pop("axis", None)
         kept = options.pop("keepdims", None)
         view = self.view(arguments[0])

@@ -99,7 +99,8 @@ class _Lowering(Views):
     ) -> list[ast.stmt]:
         """Return loops that assign ``value``; what it rests on is computed before."""
         base, _ = base_of(target)
-        assert isinstance(base, ast.Name)
+        if not isinstance(base, ast.Name):
+            fail(target, "is no element of a named array")
         new = isinstance(target, ast.Name) and target.id not in self.arguments | self.made
         own = None if new else self.view(loaded(target))
         reduced = self.reduction(value)
