@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerContext
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -36,6 +36,8 @@ _LATE_IMPORTS = (
     "tests.warm",
 )
 _SCREEN = {"COLUMNS": "200", "NO_COLOR": "1"}
+#: Names the variable with the address of a process that forks for several.
+_ADDRESS = "SHORTHAUL_TESTS_FORK_SERVER"
 
 
 def shorthaul(
@@ -142,18 +144,38 @@ _AT_START = _environment()
 
 @functools.cache
 def _server() -> ForkServerContext:
-    """Start the process that forks, with every module of the project that needs no extra, and theirs, imported."""
+    """Use the process that forks: that of the process that has started this one for tests, or one of its own."""
     context = multiprocessing.get_context("forkserver")
+    # One that a search inside this process has started knows its engine only: a command would take five times as long.
+    own: Any = forkserver._forkserver
+    own._stop()
+    address = os.environ.get(_ADDRESS)
+    if address is None:
+        _start(context)
+        return context
+    own._forkserver_address = address
+    own._forkserver_alive_fd = os.open(os.devnull, os.O_RDONLY)  # its parent says how long it lives
+    own.ensure_running = resource_tracker.ensure_running
+    return context
+
+
+def share_server() -> None:
+    """Start the process that forks for all processes that this one will start: each of its own takes 2 to 4 s."""
+    if _can_fork() and sys.version_info < (3, 14):  # from then on it wants a key
+        _start(multiprocessing.get_context("forkserver"))
+        server: Any = forkserver._forkserver
+        os.environ[_ADDRESS] = server._forkserver_address
+
+
+def _start(context: ForkServerContext) -> None:
+    """Start a process that forks, with every module of the project that needs no extra, and theirs, imported."""
     names = [module.name for module in pkgutil.walk_packages(package.__path__, "shorthaul.")]
     context.set_forkserver_preload([*(name for name in names if not name.endswith("__main__")), *_LATE_IMPORTS])
     before = dict(os.environ)
     os.environ.clear()  # a test may have changed it
     os.environ.update(_AT_START | _SCREEN)
-    # One that a search inside this process has started knows its engine only: a command would take five times as long.
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]
     try:
         forkserver.ensure_running()
     finally:
         os.environ.clear()
         os.environ.update(before)
-    return context

@@ -101,12 +101,13 @@ def statements(path: Path) -> list[ast.stmt]:
     found: list[ast.stmt] = []
     ahead: list[ast.AST] = [ast.parse(path.read_text())]
     while ahead:
+        node = ahead.pop()
         inner = [
-            node
-            for node in ast.iter_child_nodes(ahead.pop())
-            if isinstance(node, (ast.stmt, ast.excepthandler, ast.match_case))
+            inside
+            for field in ("body", "orelse", "finalbody", "handlers", "cases")
+            for inside in getattr(node, field, ())
         ]
-        found += [node for node in inner if isinstance(node, ast.stmt)]
+        found += [inside for inside in inner if isinstance(inside, ast.stmt)]
         ahead += inner
     return found
 

@@ -151,6 +151,7 @@ def test_conversion_names_the_place() -> None:
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=40,
 )
 
 
