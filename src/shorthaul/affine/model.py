@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import islpy as isl
 
@@ -132,24 +132,17 @@ class Program:
 
     def domain(self) -> isl.UnionSet:
         """Return all instances of all statements."""
-        result = isl.UnionSet.from_set(self.statements[0].domain)
-        for statement in self.statements[1:]:
-            result = result.union(isl.UnionSet.from_set(statement.domain))
-        return result
+        return reduce(isl.UnionSet.union, (isl.UnionSet.from_set(statement.domain) for statement in self.statements))
 
     def schedule(self) -> isl.UnionMap:
         """Return the execution order of the C code: instances to time vectors, compared lexicographically."""
-        result = isl.UnionMap.from_map(self.statements[0].schedule)
-        for statement in self.statements[1:]:
-            result = result.union(isl.UnionMap.from_map(statement.schedule))
-        return result
+        return reduce(isl.UnionMap.union, (isl.UnionMap.from_map(statement.schedule) for statement in self.statements))
 
     def writes(self) -> isl.UnionMap:
         """Return the union of all write accesses."""
-        result = isl.UnionMap.from_map(self.statements[0].write.relation)
-        for statement in self.statements[1:]:
-            result = result.union(isl.UnionMap.from_map(statement.write.relation))
-        return result
+        return reduce(
+            isl.UnionMap.union, (isl.UnionMap.from_map(statement.write.relation) for statement in self.statements)
+        )
 
     def has_choices(self) -> bool:
         """Return whether some reads stand in one branch of a choice between values."""

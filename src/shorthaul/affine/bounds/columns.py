@@ -26,7 +26,7 @@ from shorthaul.affine.bounds.partition.fields import (
     still_fields,
 )
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
-from shorthaul.affine.bounds.partition.parts import as_union, union_of, union_of_maps
+from shorthaul.affine.bounds.partition.parts import as_union, union_of, union_of_maps, united
 from shorthaul.affine.bounds.partition.stencil_levels import Stencil, borders
 from shorthaul.affine.bounds.partition.stencil_reads import Read, all_reads, direct_reads, shift_map, steps_alone
 from shorthaul.affine.effort import step
@@ -182,7 +182,7 @@ def _with_values(flow: DataFlow, known: Sequence[Cycle], item: Stencil, middle: 
     own = union_of_maps(one.intersect_domain(as_union(at)) for one, at in zip(placed, item.domains, strict=True))
     taken = item.spill.union(union_of(item.domains))
     fields = _fields(flow, known, item, line, offsets, taken)
-    taken = union_of_sets([taken, *(one.vertices for one in fields)])
+    taken = united([taken, *(one.vertices for one in fields)])
     fields += still_fields(flow, dict(zip(item.statements, item.domains, strict=True)), own, taken)
     ring = union_of([]) if item.box is not None else _ring(flow, item, middle)
     if not fields or ring is None:
@@ -191,17 +191,9 @@ def _with_values(flow: DataFlow, known: Sequence[Cycle], item: Stencil, middle: 
     return replace(
         item,
         columns=columns,
-        spill=union_of_sets([item.spill, *(one.vertices for one in fields)]),
-        sources=union_of_sets([item.sources, *(one.sources for one in fields)]),
+        spill=united([item.spill, *(one.vertices for one in fields)]),
+        sources=united([item.sources, *(one.sources for one in fields)]),
     )
-
-
-def union_of_sets(sets: Sequence[isl.UnionSet]) -> isl.UnionSet:
-    """Return the union of union sets."""
-    found = sets[0]
-    for item in sets[1:]:
-        found = found.union(item)
-    return found.coalesce()
 
 
 def _fields(
@@ -244,8 +236,8 @@ def _as_one(fields: Sequence[Field]) -> Field | None:
     if not walk.is_single_valued() or not classes.is_single_valued():
         return None
     start = tuple(union_of_maps(levels) for levels in zip(*(item.start for item in fields), strict=True))
-    sources = union_of_sets([item.sources for item in fields]).subtract(walk.domain())
-    return Field(1, start, walk, classes, union_of_sets([item.vertices for item in fields]), sources)
+    sources = united([item.sources for item in fields]).subtract(walk.domain())
+    return Field(1, start, walk, classes, united([item.vertices for item in fields]), sources)
 
 
 def _ring(flow: DataFlow, item: Stencil, middle: _Middle) -> isl.UnionSet | None:

@@ -28,7 +28,7 @@ from shorthaul.affine.bounds.partition.fields import (
     still_fields,
 )
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
-from shorthaul.affine.bounds.partition.parts import as_union, sets_of, thickness, union_of
+from shorthaul.affine.bounds.partition.parts import as_union, sets_of, thickness, united
 from shorthaul.affine.bounds.partition.paths import Step
 from shorthaul.affine.bounds.partition.stencil_reads import Read, all_reads, direct_reads, moved, shift_map
 from shorthaul.affine.effort import limited, step
@@ -95,19 +95,12 @@ class Cones:
     @property
     def spill(self) -> isl.UnionSet:
         """The vertices whose loads are counted."""
-        return _united(item.vertices for item in self.fields)
+        return united(item.vertices for item in self.fields)
 
     @property
     def sources(self) -> isl.UnionSet:
         """Where the fields begin."""
-        return _united(item.sources for item in self.fields)
-
-
-def _united(sets: Iterable[isl.UnionSet]) -> isl.UnionSet:
-    found = union_of([])
-    for item in sets:
-        found = found.union(item)
-    return found.coalesce()
+        return united(item.sources for item in self.fields)
 
 
 def cones(flow: DataFlow) -> Iterator[Cones]:

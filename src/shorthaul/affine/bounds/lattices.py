@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import islpy as isl
 
@@ -156,7 +157,4 @@ def _named(statement: Statement, place: isl.Map) -> Statement:
 def _with_equalities(relation: isl.Map) -> isl.Map:
     """Return the relation with the equalities that hold for its points stated, by pieces."""
     pieces = [isl.Map.from_basic_map(item.intersect(item.affine_hull())) for item in relation.get_basic_maps()]
-    found = pieces[0]
-    for item in pieces[1:]:
-        found = found.union(item)
-    return found.coalesce()
+    return reduce(isl.Map.union, pieces).coalesce()

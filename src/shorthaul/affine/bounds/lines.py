@@ -241,9 +241,7 @@ def _broadcasts(flow: DataFlow, name: str, plane: tuple[int, int]) -> Iterator[L
     for path in usable_paths(paths_into(flow, name), width):
         if path.is_chain or len(path.kernel) != 1:
             continue
-        onward = isl.UnionMap("{ }")
-        for nearer, level in itertools.pairwise(path.levels):
-            onward = onward.union(nearer.reverse().apply_range(level))
+        onward = union_of_maps(nearer.reverse().apply_range(level) for nearer, level in itertools.pairwise(path.levels))
         made = _placed(path.levels[0], onward, union_of_maps(path.levels), (name, width, plane), path.text(), own=True)
         if made is not None:
             yield made

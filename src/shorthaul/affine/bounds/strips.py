@@ -23,6 +23,7 @@ import sympy
 from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, summed_text
 from shorthaul.affine.bounds.partition.fields import Cycle, cycles, steps_aside
+from shorthaul.affine.bounds.partition.parts import union_of
 from shorthaul.affine.effort import results_within, step
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
@@ -198,9 +199,7 @@ def _of_strips(flow: DataFlow, cone: _Cone, sides: tuple[int, int], start: tuple
     if begins.is_empty():
         return None
     reads, known = _reads(flow), begins.union(begins.apply_range(cone.ancestors))
-    computed = isl.UnionSet("{ }")
-    for item in flow.program.statements:
-        computed = computed.union(isl.UnionSet.from_set(item.domain))
+    computed = union_of(item.domain for item in flow.program.statements)
     until = finishes.union(finishes.apply_range(cone.ancestors)).intersect_range(computed)
     missing = begins.reverse().apply_range(until).subtract(cone.ancestors.reverse())
     readers = until.subtract(begins.apply_range(missing)).coalesce()

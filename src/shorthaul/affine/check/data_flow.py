@@ -5,7 +5,7 @@ Written from the accesses and the schedule, without isl's dependence analysis: f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, reduce
 
 import islpy as isl
@@ -16,6 +16,16 @@ from shorthaul.affine.model import Program, Reference, Statement
 def empty_map() -> isl.UnionMap:
     """Return the relation without pairs."""
     return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+
+
+def union_of_maps(maps: Iterable[isl.UnionMap]) -> isl.UnionMap:
+    """Return the union of relations."""
+    return reduce(isl.UnionMap.union, maps, empty_map())
+
+
+def union_of_sets(sets: Iterable[isl.UnionSet]) -> isl.UnionSet:
+    """Return the union of sets."""
+    return reduce(isl.UnionSet.union, sets, isl.UnionSet("{ }"))
 
 
 class Reads:
@@ -72,8 +82,6 @@ class ProgramReads(Reads):
             before = statement.schedule.lex_gt_map(writer.schedule)
             when = when.union(isl.UnionMap.from_map(same.intersect(before).apply_range(writer.schedule)))
         last = when.lexmax()
-        back = empty_map()
-        for writer in writers:
-            back = back.union(isl.UnionMap.from_map(writer.schedule.reverse()))
+        back = union_of_maps(isl.UnionMap.from_map(writer.schedule.reverse()) for writer in writers)
         written = last.apply_range(back)
         return written.union(isl.UnionMap.from_map(reference.relation).subtract_domain(last.domain()))

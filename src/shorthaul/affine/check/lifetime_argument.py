@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads, empty_map
+from shorthaul.affine.check.data_flow import Reads, empty_map, union_of_maps
 from shorthaul.core.errors import InputError
 
 #: Values of one group that may not be in use at a crossing: they are counted one by one.
@@ -395,10 +395,7 @@ class _Interval:
     @property
     def ends(self) -> isl.UnionMap:
         """Event at which an interval begins -> the last vertices of its paths."""
-        found = empty_map()
-        for ends, _ in self.paths:
-            found = found.union(ends)
-        return found
+        return union_of_maps(ends for ends, _ in self.paths)
 
     @property
     def vertices(self) -> isl.UnionMap:

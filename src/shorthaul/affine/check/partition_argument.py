@@ -17,7 +17,7 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads, empty_map
+from shorthaul.affine.check.data_flow import Reads, empty_map, union_of_maps, union_of_sets
 from shorthaul.affine.check.formulas import Number, combined, power, value_of
 from shorthaul.affine.check.subspaces import Space, across, meeting, spanned, unmet
 from shorthaul.core.errors import InputError
@@ -61,10 +61,7 @@ class Part:
 
     def vertices(self, family: int) -> isl.UnionSet:
         """Return every vertex of the family's paths."""
-        found = isl.UnionSet("{ }")
-        for level in self.levels[family]:
-            found = found.union(level.range())
-        return found
+        return union_of_sets(level.range() for level in self.levels[family])
 
     def placed(self, rows: Sequence[Sequence[int]]) -> isl.UnionMap:
         """Return instance -> the rows' values at its place in the common space."""
@@ -96,10 +93,7 @@ class Argument:
 
     def vertices(self, family: int) -> isl.UnionSet:
         """Return every vertex of the family's paths in all parts."""
-        found = self.parts[0].vertices(family)
-        for part in self.parts[1:]:
-            found = found.union(part.vertices(family))
-        return found
+        return union_of_sets(part.vertices(family) for part in self.parts)
 
     def classes(self, family: int) -> Space:
         """Return rows whose values tell the classes of a family apart."""
@@ -167,9 +161,7 @@ def wrong_for_all_sizes(item: Argument, reads: Reads) -> Iterator[str]:
     everything = item.vertices(0)
     for family in range(1, len(item.chains)):
         everything = everything.union(item.vertices(family))
-    kept = empty_map()
-    for part in item.parts:
-        kept = kept.union(part.inner)
+    kept = union_of_maps(part.inner for part in item.parts)
     everything = everything.union(kept.domain()).union(item.ends.range())
     if not kept.is_single_valued():
         yield "an own vertex is on the paths of two instances"
@@ -231,9 +223,8 @@ def _wrong_classes(item: Argument, family: int) -> Iterator[str]:
     """Yield where a vertex is on paths of more classes than the fold says."""
     together = empty_map()
     for part in item.parts:
-        classes, own = part.placed(item.classes(family)), empty_map()
-        for level in part.levels[family]:
-            own = own.union(level.reverse().apply_range(classes))
+        classes = part.placed(item.classes(family))
+        own = union_of_maps(level.reverse().apply_range(classes) for level in part.levels[family])
         if not own.is_single_valued():
             yield f"family {family}: a vertex is on paths of two classes of {part.statement}"
         together = together.union(own)

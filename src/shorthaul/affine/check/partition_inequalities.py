@@ -16,7 +16,7 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads, empty_map
+from shorthaul.affine.check.data_flow import Reads, union_of_maps, union_of_sets
 from shorthaul.affine.check.execution import fixed
 from shorthaul.affine.check.families.line_ends import weight_beside_ends
 from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor, is_same, least_events, power, value_of
@@ -257,9 +257,7 @@ def wrong_sums(item: FinishedSums, reads: Reads) -> Iterator[str]:
     every = item.vertices()
     sources = item.terms.sources
     for part in (one for one in (item.reading, item.terms) if one is not None):
-        own = isl.UnionSet("{ }")
-        for at in range(len(part.chains)):
-            own = own.union(part.vertices(at))
+        own = union_of_sets(part.vertices(at) for at in range(len(part.chains)))
         yield from wrong_for_all_sizes(replace(part, spill=own.intersect(item.spill)), reads)
         sources = sources.union(part.sources)
     ending = item.ending.parts[0]
@@ -272,9 +270,7 @@ def wrong_sums(item: FinishedSums, reads: Reads) -> Iterator[str]:
     for one, other in itertools.combinations(every, 2):
         if not one.intersect(other).is_empty():
             yield "two families have common vertices"
-    together = isl.UnionSet("{ }")
-    for one in every:
-        together = together.union(one)
+    together = union_of_sets(every)
     if not together.is_subset(item.spill.union(item.sources)) or not item.spill.is_subset(together):
         yield "the may-spill set is not that of the vertices of the paths"
     spare = item.sources.subtract(item.spill)
@@ -308,9 +304,7 @@ def _wrong_terms(item: FinishedSums, reads: Reads) -> Iterator[str]:
     ending = item.ending.parts[0]
     classes = ending.placed(item.ending.classes(0))
     levels = [*ending.families[0], item.ends.apply_range(same)]
-    found = empty_map()
-    for level in levels:
-        found = found.union(level.reverse().apply_range(classes))
+    found = union_of_maps(level.reverse().apply_range(classes) for level in levels)
     if not found.is_single_valued():
         yield "a vertex of a sum is on paths of two classes"
 

@@ -18,6 +18,7 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.orders.boxes.regions import union
 from shorthaul.affine.orders.panels import Panels, is_private
 from shorthaul.affine.orders.placement import Loops, Placement, Read, placement_map
 from shorthaul.affine.orders.tile_policy import Counts
@@ -180,11 +181,7 @@ def mirrored(reads: Sequence[Read], placement: Placement, plane: Sequence[int]) 
 
 def _coordinates(flow: DataFlow, placement: Placement, reads: Sequence[Read]) -> isl.Set:
     """Return where the instances of ``reads`` are placed."""
-    parts = [item.domain.apply(_place(flow, placement, item.sink, None)) for item in reads]
-    result = parts[0]
-    for part in parts[1:]:
-        result = result.union(part)
-    return result.coalesce()
+    return union(item.domain.apply(_place(flow, placement, item.sink, None)) for item in reads)
 
 
 def _place(flow: DataFlow, placement: Placement, name: str, only: Sequence[int] | None) -> isl.Map:

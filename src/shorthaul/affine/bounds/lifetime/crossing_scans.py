@@ -26,6 +26,7 @@ import sympy
 
 from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.wavefront import exact_closure
+from shorthaul.affine.bounds.partition.parts import union_of_maps
 from shorthaul.affine.effort import results_within
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
@@ -183,9 +184,7 @@ def _read_by_scans(flow: DataFlow, scans: tuple[str, str]) -> list[isl.UnionMap]
 
 def _reads(flow: DataFlow, statement: str, copies: isl.UnionMap) -> isl.UnionMap:
     """Return vertex of the statement -> values of which it reads the value itself or a copy."""
-    operands = isl.UnionMap("{ }")
-    for item in flow.into(statement):
-        operands = operands.union(isl.UnionMap.from_map(item.relation.reverse()))
+    operands = union_of_maps(isl.UnionMap.from_map(item.relation.reverse()) for item in flow.into(statement))
     return operands.apply_range(copies.reverse())
 
 

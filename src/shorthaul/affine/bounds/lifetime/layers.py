@@ -19,7 +19,7 @@ import sympy
 
 from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, summed_text, ways_back
-from shorthaul.affine.bounds.partition.parts import sets_of, thickness, united
+from shorthaul.affine.bounds.partition.parts import sets_of, thickness, union_of_maps, united
 from shorthaul.affine.effort import results_within
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
@@ -105,9 +105,7 @@ def _width_of(levels: Sequence[isl.UnionMap]) -> int:
 
 def _distinct(levels: Sequence[isl.UnionMap]) -> bool:
     """True if no vertex is on two paths (each level by itself is injective)."""
-    together = isl.UnionMap("{ }")
-    for level in levels:
-        together = together.union(level.reverse())
+    together = union_of_maps(level.reverse() for level in levels)
     return bool(together.is_single_valued())
 
 

@@ -23,6 +23,7 @@ import sympy
 from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.phases import between_events, events_of
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of, summed_text
+from shorthaul.affine.bounds.partition.parts import united
 from shorthaul.affine.effort import step, within
 from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
@@ -118,10 +119,7 @@ class Moments:
     @property
     def spill(self) -> isl.UnionSet:
         """The vertices whose loads are counted."""
-        spill = self.kinds[0].alive.range()
-        for kind in self.kinds[1:]:
-            spill = spill.union(kind.alive.range())
-        return spill.coalesce()
+        return united(kind.alive.range() for kind in self.kinds)
 
     def at(self, sizes: Mapping[str, int]) -> float:
         """Return the bound at ``sizes``, which has S."""

@@ -24,6 +24,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Final
 
 import islpy as isl
@@ -33,6 +34,7 @@ from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certi
 from shorthaul.affine.bounds.lifetime.routes import routes
 from shorthaul.affine.bounds.lifetime.sequences import in_sequence, middles, sharing_in_sequence, sides
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of, summed_text, ways_back
+from shorthaul.affine.bounds.partition.parts import union_of_maps
 from shorthaul.affine.effort import limited, step, within
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
@@ -95,10 +97,7 @@ class Phases:
     @property
     def spill(self) -> isl.UnionSet:
         """The vertices whose loads are counted."""
-        spill = self.kinds[0].vertices.range()
-        for kind in self.kinds[1:]:
-            spill = spill.union(kind.vertices.range())
-        return spill
+        return reduce(isl.UnionSet.union, (kind.vertices.range() for kind in self.kinds))
 
     @property
     def doubled(self) -> bool:
@@ -323,9 +322,7 @@ def phase_of(
     through = between if through is None else through
     events = pairs.domain()
     exists = exists.intersect_domain(events)
-    operands = isl.UnionMap("{ }")
-    for name in sorted(names_of(between.range())):
-        operands = operands.union(between.apply_range(reach.reads(name)))
+    operands = union_of_maps(between.apply_range(reach.reads(name)) for name in sorted(names_of(between.range())))
     operands = operands.subtract(events.identity()).coalesce()
     avoided = events.identity()
     if taken is not None:

@@ -24,6 +24,7 @@ from shorthaul.affine.bounds.lifetime.phases import (
     phase_of,
 )
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of
+from shorthaul.affine.bounds.partition.parts import union_of_maps
 from shorthaul.affine.effort import within
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.tuning import FURTHER_COMPOSITIONS, MOST_PHASE_LOOPS, PHASE_OPERATIONS
@@ -88,9 +89,7 @@ def _after_last(reach: Reachability, pairs: isl.UnionMap, exists: isl.UnionMap, 
     (name,) = names_of(last)
     _, later = next(iter(reach.further_descendants(name)), ("", last.identity()))
     later, known = later.intersect_domain(last), exists.intersect_domain(last)
-    ends = isl.UnionMap("{ }")
-    for item in reach.references(later.range()):
-        ends = ends.union(later.apply_range(item).intersect(known))
+    ends = union_of_maps(later.apply_range(item).intersect(known) for item in reach.references(later.range()))
     if ends.is_empty():
         return None
     same = last.identity()

@@ -21,6 +21,7 @@ from shorthaul.affine.bounds.lifetime.phases import (
     phase_of,
 )
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
+from shorthaul.affine.bounds.partition.parts import union_of_maps
 from shorthaul.affine.effort import within
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.tuning import CHAIN_PAIR_OPERATIONS, MOST_CHAIN_PAIRS
@@ -64,9 +65,7 @@ def _of_pairs(flow: DataFlow, reach: Reachability, first: str, second: str) -> I
     for _, later in reach.further_descendants(second):
         later = later.intersect_domain(pairs.range())
         known = reach.ancestors(second)
-        alive = isl.UnionMap("{ }")
-        for item in reach.references(later.range()):
-            alive = alive.union(later.apply_range(item).intersect(known))
+        alive = union_of_maps(later.apply_range(item).intersect(known) for item in reach.references(later.range()))
         ends = pairs.apply_range(alive).coalesce()
         if ends.is_empty():
             continue

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.partition.brascamp_lieb import constraining
@@ -148,9 +147,7 @@ def _share(argument: Partition, family: int) -> str:
 def _sources(argument: Partition, flow: DataFlow) -> Iterator[str]:
     """Yield the sources by what makes them events."""
     program = flow.program
-    inputs = isl.UnionSet("{ }")
-    for item in flow.inputs.values():
-        inputs = inputs.union(as_union(item))
+    inputs = union_of(flow.inputs.values())
     spare = argument.sources.subtract(argument.spill)
     known, own = argument.sources.intersect(argument.spill), argument.sources.subtract(inputs)
     yield f"sources: {set_text(argument.sources, program)}"

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 
 import islpy as isl
 import sympy
@@ -170,7 +170,7 @@ def _stencil(
     for at, name in enumerate(names):
         domain = flow.program.by_name[name].domain
         for shift in shifts[at]:
-            domain = domain.intersect(_united(item.where for item in reads[at][shift]))
+            domain = domain.intersect(reduce(isl.Set.union, (item.where for item in reads[at][shift])))
         if thickness(domain) < width:
             return None
         domains.append(domain.coalesce())
@@ -222,13 +222,6 @@ def borders(
             up = shift_map(name, names[after], tuple(-value for value in shift))
             ends = ends.union(as_union(domains[at]).subtract(up.intersect_range(inside).domain()))
     return spill, ends
-
-
-def _united(sets: Iterable[isl.Set]) -> isl.Set:
-    first, *others = sets
-    for item in others:
-        first = first.union(item)
-    return first
 
 
 def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | None = None) -> SubBound:

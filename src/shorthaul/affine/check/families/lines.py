@@ -12,7 +12,7 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.data_flow import Reads, union_of_sets
 from shorthaul.affine.check.formulas import combined, is_same, least_events, value_of
 from shorthaul.core.errors import InputError
 
@@ -37,10 +37,7 @@ class Square:
     @property
     def vertices(self) -> isl.UnionSet:
         """All that is read."""
-        found = isl.UnionSet("{ }")
-        for item in self.reads:
-            found = found.union(item.range())
-        return found
+        return union_of_sets(item.range() for item in self.reads)
 
     @property
     def distances(self) -> list[tuple[int, ...]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import ProgramReads, Reads, empty_map
+from shorthaul.affine.check.data_flow import ProgramReads, Reads, empty_map, union_of_maps, union_of_sets
 from shorthaul.affine.check.execution import Vertex, execute
 from shorthaul.affine.check.graphs.images import by_name, image
 from shorthaul.affine.check.partition_points import operands_of
@@ -38,10 +38,7 @@ class Sums:
 
     def terms(self, reads: Reads) -> isl.UnionSet:
         """Return the instances of statements that add."""
-        found = isl.UnionSet("{ }")
-        for name in self.adding:
-            found = found.union(isl.UnionSet.from_set(reads.domains[name]))
-        return found
+        return union_of_sets(isl.UnionSet.from_set(reads.domains[name]) for name in self.adding)
 
     def graph(self, reads: Reads) -> Reads:
         """Return the graph of values, or of order."""
@@ -93,9 +90,7 @@ def _found(reads: ProgramReads) -> tuple[frozenset[str], isl.UnionSet, isl.Union
     inner = continuing.range().subtract(others.range()).coalesce()
     following = continuing.intersect_range(inner).reverse()
     adding = frozenset(by_name(inner)) | frozenset(by_name(following.range()))
-    read = empty_map()
-    for name in reads.domains:
-        read = read.union(without_targets[name] if name in adding else reads.of(name))
+    read = union_of_maps(without_targets[name] if name in adding else reads.of(name) for name in reads.domains)
     return adding, inner, following, read
 
 

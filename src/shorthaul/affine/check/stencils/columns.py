@@ -10,7 +10,7 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.data_flow import Reads, union_of_sets
 from shorthaul.affine.check.formulas import Number, combined, power
 from shorthaul.core.errors import InputError
 
@@ -107,18 +107,14 @@ class Columns:
     @property
     def vertices(self) -> isl.UnionSet:
         """All vertices of the values."""
-        found = isl.UnionSet("{ }")
-        for item in self.fields:
-            found = found.union(item.classes.domain())
-        return found
+        return union_of_sets(item.classes.domain() for item in self.fields)
 
     @property
     def sources(self) -> isl.UnionSet:
         """Where the walks end."""
-        found = isl.UnionSet("{ }")
-        for item in self.fields:
-            found = found.union(item.start[-1].range().union(item.walk.range()).subtract(item.walk.domain()))
-        return found.coalesce()
+        return union_of_sets(
+            item.start[-1].range().union(item.walk.range()).subtract(item.walk.domain()) for item in self.fields
+        ).coalesce()
 
     def most_instances(self, n: int, c: Number, K: Number) -> Number:
         """Return U of the lemma on columns of a stencil, or of that on one that does not read its centre."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.data_flow import Reads, union_of_maps, union_of_sets
 from shorthaul.affine.check.formulas import (
     Number,
     as_decimal,
@@ -55,7 +55,7 @@ class Way:
 
     def temporaries(self) -> isl.UnionMap:
         """Return instance -> all temporaries on the way."""
-        return _united(self.levels)
+        return union_of_maps(self.levels)
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,7 @@ class Stencil:
     @property
     def points(self) -> isl.UnionSet:
         """All instances."""
-        found = isl.UnionSet("{ }")
-        for item in self.domains:
-            found = found.union(isl.UnionSet.from_set(item))
-        return found
+        return union_of_sets(isl.UnionSet.from_set(item) for item in self.domains)
 
     def move(self, at: int, shift: Vector) -> isl.UnionMap:
         """Return instance of a statement -> what it reads at some distance."""
@@ -111,7 +108,7 @@ class Stencil:
     @property
     def temporaries(self) -> isl.UnionSet:
         """All temporaries by way of which neighbours are read."""
-        return _united(way.temporaries() for group in self.ways for way in group).range()
+        return union_of_maps(way.temporaries() for group in self.ways for way in group).range()
 
 
 def stencil_of(given: Mapping[str, Any], reads: Reads) -> Stencil:
@@ -146,13 +143,6 @@ def way_of(given: Mapping[str, Any]) -> Way:
     return Way(tuple(map(int, given["shift"])), levels)
 
 
-def _united(maps: Iterable[isl.UnionMap]) -> isl.UnionMap:
-    found = isl.UnionMap("{ }")
-    for item in maps:
-        found = found.union(item)
-    return found
-
-
 def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
     """Yield what does not hold of reads, levels, the neighbourhood and the borders, for all sizes."""
     first = (1, *(0,) * item.dimensions)
@@ -172,7 +162,7 @@ def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
         for shift in item.shifts[at]:
             taken = item.move(at, shift).intersect_domain(points)
             taken = taken if box is None else taken.intersect_range(box[0])
-            by_way = _united(way.levels[-1] for way in item.ways[at] if way.shift == shift).domain()
+            by_way = union_of_maps(way.levels[-1] for way in item.ways[at] if way.shift == shift).domain()
             if not taken.subtract_domain(by_way).is_subset(reads.of(name)):
                 yield f"an instance of {name} does not read all of its neighbours"
             read = read.union(taken.range())
@@ -245,7 +235,7 @@ def _wrong_temporaries(item: Stencil, read: isl.UnionSet) -> Iterator[str]:
     if not item.temporaries.intersect(read.union(item.points)).is_empty():
         yield "a temporary is an instance or a neighbour"
     if item.given["own"]:
-        readers = _united(way.temporaries() for group in item.ways for way in group).reverse()
+        readers = union_of_maps(way.temporaries() for group in item.ways for way in group).reverse()
         if not readers.is_single_valued():
             yield "a temporary is on the way of two instances"
         return
@@ -258,7 +248,7 @@ def _wrong_temporaries(item: Stencil, read: isl.UnionSet) -> Iterator[str]:
             reached = reached.union(temporaries.reverse().apply_range(to))
         direct = (shift for shift in item.shifts[at] if shift not in {way.shift for way in group})
         points = isl.UnionSet.from_set(item.domains[at])
-        themselves = themselves.union(_united(item.move(at, shift).intersect_domain(points) for shift in direct))
+        themselves = themselves.union(union_of_maps(item.move(at, shift).intersect_domain(points) for shift in direct))
     beyond = passed.apply_range(reached.domain_map().reverse()).uncurry()  # [instance -> temporary] -> neighbour
     if not beyond.subtract(passed.domain_map().apply_range(themselves)).is_single_valued():
         yield "a temporary stands for several neighbours"

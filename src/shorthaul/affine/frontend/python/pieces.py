@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 from pycparser import c_ast
 
+from shorthaul.affine.frontend.rewriting.structures import scalar_type
 from shorthaul.core.errors import InputError
 
 #: What makes arrays: True if their elements are 0.
@@ -127,11 +128,6 @@ def is_text(node: ast.stmt) -> bool:
 # -- pieces of C
 
 
-def scalar_type(name: str, kind: str) -> Any:
-    """Return the type of a number."""
-    return c_ast.TypeDecl(name, [], None, c_ast.IdentifierType([kind]))
-
-
 def array_type(name: str, extents: Sequence[Any]) -> Any:
     """Return the type of an array of numbers; an extent of None is not known."""
     kind = scalar_type(name, "double")
@@ -140,30 +136,9 @@ def array_type(name: str, extents: Sequence[Any]) -> Any:
     return kind
 
 
-def declaration_of(name: str, kind: Any, value: Any = None, coord: Any = None) -> Any:
-    """Return a declaration."""
-    return c_ast.Decl(name, [], [], [], [], kind, value, None, coord)
-
-
-def loop_of(name: str, start: Any, end: Any, step: int, body: Any, at: Any) -> Any:
-    """Return a loop from ``start`` up or down to ``end``."""
-    first = c_ast.DeclList([declaration_of(name, scalar_type(name, "int"), start, at)], at)
-    condition = c_ast.BinaryOp("<" if step > 0 else ">", c_ast.ID(name, at), end, at)
-    following = c_ast.Assignment("+=", c_ast.ID(name, at), c_ast.Constant("int", str(step), at), at)
-    return c_ast.For(first, condition, following, body, at)
-
-
 def call_of(name: str, values: Sequence[Any], at: Any) -> Any:
     """Return a call."""
     return c_ast.FuncCall(c_ast.ID(name, at), c_ast.ExprList(list(values), at), at)
-
-
-def joined(values: Sequence[Any], operator: str, at: Any) -> Any:
-    """Return ``values`` joined by ``operator``."""
-    result = values[0]
-    for item in values[1:]:
-        result = c_ast.BinaryOp(operator, result, item, at)
-    return result
 
 
 def minus(node: Any, amount: int) -> Any:

@@ -28,20 +28,17 @@ from shorthaul.affine.frontend.python.pieces import (
     call_of,
     called_name,
     coord_of,
-    declaration_of,
     fail,
     is_text,
-    joined,
-    loop_of,
     minus,
     names_in,
     new_extents,
     number_of,
-    scalar_type,
     shape_of,
 )
 from shorthaul.affine.frontend.rewriting.exchanges import without_exchanges
-from shorthaul.affine.frontend.rewriting.structures import free_name
+from shorthaul.affine.frontend.rewriting.structures import declaration_of, free_name, loop_of, scalar_type
+from shorthaul.affine.frontend.rewriting.trees import joined
 from shorthaul.affine.frontend.rewriting.trees import names_in as names_of_c
 from shorthaul.core.errors import InputError, unknown_name
 

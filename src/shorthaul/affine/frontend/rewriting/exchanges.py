@@ -10,7 +10,7 @@ from typing import Any
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.rewriting.places import is_pointer
-from shorthaul.affine.frontend.rewriting.structures import free_name, named
+from shorthaul.affine.frontend.rewriting.structures import declaration_of, free_name, named, scalar_type
 from shorthaul.affine.frontend.rewriting.trees import copied, names_in, nodes, rewritten, target_of
 from shorthaul.affine.frontend.rewriting.walking import without_walking
 
@@ -148,9 +148,5 @@ def _one_array(body: Any, cycle: tuple[str, ...], runs: Sequence[_Run], known: t
     declarations.update(given)
     for name in cycle:
         first.pop(name, None)
-    counter = _declared(turn, c_ast.TypeDecl(turn, [], None, c_ast.IdentifierType(["int"])), c_ast.Constant("int", "0"))
-    return [counter] if word in declarations else [_declared(word, whole), counter]
-
-
-def _declared(name: str, kind: Any, value: Any = None) -> Any:
-    return c_ast.Decl(name, [], [], [], [], kind, value, None)
+    counter = declaration_of(turn, scalar_type(turn, "int"), c_ast.Constant("int", "0"))
+    return [counter] if word in declarations else [declaration_of(word, whole), counter]

@@ -9,6 +9,7 @@ from typing import Any
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.expressions import c_text
+from shorthaul.affine.frontend.rewriting.structures import loop_of
 from shorthaul.affine.frontend.rewriting.trees import assigned, copied, in_blocks, names_in, nodes, words_of
 from shorthaul.affine.model import Place
 from shorthaul.core.errors import InputError
@@ -88,9 +89,5 @@ def _zeros(target: Any, kind: Any, first: int, fresh: Iterator[str]) -> Iterator
     if dim is None or (isinstance(dim, c_ast.Constant) and dim.value == str(first)):
         return
     name, at = next(fresh), target.coord
-    step = c_ast.UnaryOp("p++", c_ast.ID(name, at), at)
-    begin = c_ast.Assignment("=", c_ast.ID(name, at), c_ast.Constant("int", str(first), at), at)
     inner = list(_zeros(c_ast.ArrayRef(target, c_ast.ID(name, at), at), kind.type, 0, fresh))
-    yield c_ast.For(
-        begin, c_ast.BinaryOp("<", c_ast.ID(name, at), copied(dim), at), step, c_ast.Compound(inner, at), at
-    )
+    yield loop_of(name, c_ast.Constant("int", str(first), at), copied(dim), 1, c_ast.Compound(inner, at), at)

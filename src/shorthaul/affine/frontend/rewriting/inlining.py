@@ -68,7 +68,7 @@ def inlined(
             place = "the loop nest" if node.coord is None else f"line {node.coord.line}"
             cure = "write out what the function computes, with variables for what is used again"
             raise InputError("calls stand for too much", place=place, value=name, cure=cure)
-        value = rewritten(copied(function.value), lambda item: _with(item, given))
+        value = rewritten(copied(function.value), lambda item: with_given(item, given))
         value = rewritten(value, lambda item: written_out(item, open_calls | {name}))
         kinds = {tuple(words) for words in (*function.parameters.values(), *function.outside, function.result)}
         return value if kinds in ({("double",)}, {("int",)}) else cast_to(function.result, value)
@@ -123,7 +123,8 @@ def is_of(node: Any, words: Sequence[str], declarations: Mapping[str, Any]) -> b
     return name in declarations and words == tuple(words_of(declarations[name]))
 
 
-def _with(node: Any, given: Mapping[str, Any]) -> Any:
+def with_given(node: Any, given: Mapping[str, Any]) -> Any:
+    """Return a copy of what is given for a parameter; other nodes stay."""
     return copied(given[node.name]) if isinstance(node, c_ast.ID) and node.name in given else node
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 from pycparser import c_ast
@@ -11,12 +10,13 @@ from pycparser import c_ast
 from shorthaul.affine.frontend.expressions import c_text
 from shorthaul.affine.frontend.rewriting.places import is_pointer
 from shorthaul.affine.frontend.rewriting.pointers import element, place
-from shorthaul.affine.frontend.rewriting.structures import free_name
+from shorthaul.affine.frontend.rewriting.structures import free_name, loop_of
 from shorthaul.affine.frontend.rewriting.trees import (
     copied,
     element_of,
     in_blocks,
     is_name,
+    joined,
     names_in,
     nodes,
     target_of,
@@ -40,9 +40,7 @@ def without_calls_on_memory(items: Sequence[Any], declarations: dict[str, Any]) 
         for node in nodes(items)
         if _allocates(getattr(node, "rvalue" if isinstance(node, c_ast.Assignment) else "init", None))
     }
-
     kinds = {**declarations, **{node.name: node.type for node in nodes(items) if isinstance(node, c_ast.Decl)}}
-
     counter = free_name("at", dict.fromkeys([*kinds, *names_in(items)]))
 
     def left(items: Sequence[Any]) -> list[Any]:
@@ -97,10 +95,7 @@ def _loops(node: Any, kinds: Mapping[str, Any], counter: str) -> Any:
         elements = [c_ast.ArrayRef(each, c_ast.ID(word)) for each in elements]
     made: Any = c_ast.Assignment("=", elements[0], elements[1] if sides[1:] else c_ast.Constant("int", "0"))
     for word, extent in reversed([*zip(words, extents[0] or (), strict=True)]):
-        kind = c_ast.TypeDecl(word, [], None, c_ast.IdentifierType(["int"]))
-        first = c_ast.DeclList([c_ast.Decl(word, [], [], [], [], kind, c_ast.Constant("int", "0"), None)])
-        test = c_ast.BinaryOp("<", c_ast.ID(word), copied(extent))
-        made = c_ast.For(first, test, c_ast.UnaryOp("p++", c_ast.ID(word)), made)
+        made = loop_of(word, c_ast.Constant("int", "0"), copied(extent), 1, made, node.coord)
     for each in nodes([made]):
         each.coord = node.coord
     return made
@@ -110,9 +105,8 @@ def _extents(pointer: Any, size: Any, kinds: Mapping[str, Any]) -> list[Any] | N
     """Return how many elements, along each axis, ``size`` bytes from a pointer on are; None if that is not told."""
     found = place(pointer)
     axes, words = _axes(pointer if found is None else found[0], kinds)
-    is_size = [isinstance(item, c_ast.UnaryOp) and item.op == "sizeof" for item in _factors(size)]
-    sizes = [item.expr for item, is_one in zip(_factors(size), is_size, strict=True) if is_one]
-    counts = [item for item, is_one in zip(_factors(size), is_size, strict=True) if not is_one]
+    sizes = [item.expr for item in _factors(size) if getattr(item, "op", "") == "sizeof"]
+    counts = [item for item in _factors(size) if getattr(item, "op", "") != "sizeof"]
     if len(sizes) != 1 or not axes:
         return None
     is_type = isinstance(sizes[0], c_ast.Typename)
@@ -120,9 +114,9 @@ def _extents(pointer: Any, size: Any, kinds: Mapping[str, Any]) -> list[Any] | N
     if of_what != words or (inner and (counts or None in inner)):
         return None
     if len(axes) == 1 and counts:
-        return [reduce(lambda one, other: c_ast.BinaryOp("*", one, other), counts)]
+        return [joined(counts, "*", None)]
     start = found is None or found[1] is None
-    told = inner if not counts else axes if sorted(map(_text, axes)) == sorted(map(_text, counts)) else []
+    told = inner if not counts else axes if sorted(map(_text, axes)) == sorted(map(c_text, counts)) else []
     return told if start and len(told) == len(axes) else None
 
 

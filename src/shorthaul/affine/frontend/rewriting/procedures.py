@@ -8,13 +8,13 @@ from typing import Any
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.rewriting.counting import without_rest
-from shorthaul.affine.frontend.rewriting.inlining import cast_to, is_of, words_of_scalar
+from shorthaul.affine.frontend.rewriting.inlining import cast_to, is_of, with_given, words_of_scalar
 from shorthaul.affine.frontend.rewriting.scopes import with_names_apart
-from shorthaul.affine.frontend.rewriting.structures import free_name, named
+from shorthaul.affine.frontend.rewriting.structures import declaration_of, free_name, named
 from shorthaul.affine.frontend.rewriting.trees import copied, in_blocks, names_in, nodes, rewritten, target_of
 from shorthaul.core.errors import InputError
 
-_PLAIN = (c_ast.ID, c_ast.Constant, c_ast.BinaryOp, c_ast.ArrayRef)
+_PLAIN = (c_ast.ID, c_ast.Constant, c_ast.BinaryOp)
 #: Nodes of the statements that calls stand for, in one region: functions that call one another twice double them.
 _MOST_NODES = 100_000
 
@@ -81,30 +81,20 @@ def _statements(
     given, first = {}, []
     for parameter, argument in zip(parameters, arguments, strict=True):
         words = words_of_scalar(parameter)
-        value = argument
-        if {"float", "double"} & {*words} and not is_of(argument, words, kinds):
-            value = cast_to(words, argument)
-        is_plain = all(isinstance(node, _PLAIN) for node in nodes([argument])) or not words
-        reads = names_in([argument])
-        if is_plain and not changed & (reads | {parameter.name}) and not (words and _has_element(argument)):
+        is_cast = {"float", "double"} & {*words} and not is_of(argument, words, kinds)
+        value = cast_to(words, argument) if is_cast else argument
+        is_plain = not words or all(isinstance(node, _PLAIN) for node in nodes([argument]))
+        if is_plain and not changed & (names_in([argument]) | {parameter.name}):
             given[parameter.name] = value
             continue
         word = free_name(f"{call.name.name}_{parameter.name}", dict.fromkeys(taken | names))
         kind = parameter.type
         if isinstance(kind, c_ast.ArrayDecl):
             kind = c_ast.PtrDecl([], kind.type)
-        first.append(c_ast.Decl(word, [], [], [], [], named(kind, word), value, None))
+        first.append(declaration_of(word, named(kind, word), value))
         given[parameter.name] = c_ast.ID(word)
-
-    def change(node: Any) -> Any:
-        return copied(given[node.name]) if isinstance(node, c_ast.ID) and node.name in given else node
-
-    rewritten(body, change)  # before arguments come in, which may have names of parameters
+    rewritten(body, lambda node: with_given(node, given))  # not in arguments, which may have names of parameters
     body.block_items = [*first, *body.block_items]
     for node in nodes([body]):
         node.coord = call.coord
     return body
-
-
-def _has_element(node: Any) -> bool:
-    return any(isinstance(item, c_ast.ArrayRef) for item in nodes([node]))

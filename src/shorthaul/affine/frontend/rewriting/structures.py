@@ -120,6 +120,24 @@ def named(kind: Any, name: str) -> Any:
     return made
 
 
+def scalar_type(name: str, kind: str) -> Any:
+    """Return the type of a number."""
+    return c_ast.TypeDecl(name, [], None, c_ast.IdentifierType([kind]))
+
+
+def declaration_of(name: str, kind: Any, value: Any = None, coord: Any = None) -> Any:
+    """Return a declaration."""
+    return c_ast.Decl(name, [], [], [], [], kind, value, None, coord)
+
+
+def loop_of(name: str, start: Any, end: Any, step: int, body: Any, at: Any) -> Any:
+    """Return a loop from ``start`` up or down to ``end``."""
+    first = c_ast.DeclList([declaration_of(name, scalar_type(name, "int"), start, at)], at)
+    condition = c_ast.BinaryOp("<" if step > 0 else ">", c_ast.ID(name, at), end, at)
+    following = c_ast.Assignment("+=", c_ast.ID(name, at), c_ast.Constant("int", str(step), at), at)
+    return c_ast.For(first, condition, following, body, at)
+
+
 def _plain(node: Any, fields: Mapping[tuple[str, str], str]) -> Any:
     """Return a field, as ``p[i].x``, or what stands behind a pointer as an element; what is not understood stays."""
     if not isinstance(node, c_ast.StructRef):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -117,3 +117,11 @@ def kind_of(declared: Any) -> Any:
 def words_of(declared: Any) -> list[str]:
     """Return the words of the type inside of a declaration; none for structures."""
     return list(getattr(kind_of(declared), "names", []))
+
+
+def joined(values: Sequence[Any], operator: str, at: Any) -> Any:
+    """Return ``values`` joined by ``operator``."""
+    result = values[0]
+    for item in values[1:]:
+        result = c_ast.BinaryOp(operator, result, item, at)
+    return result
