@@ -31,8 +31,8 @@ kernels: .venv/ready-dev
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	$(BIN)/cythonize --quiet --inplace -3 tests/reference/pebble_game_kernels.py
 	$(BIN)/python -m compileall -q src
-	test -e .venv/ready-tests || PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qqq
-	touch .venv/ready-tests
+	test -e .venv/ready-tests || { PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qqq > .venv/collected; \
+		mv .venv/collected .venv/ready-tests; }
 
 # Three processes keep two processors busy, as some tests wait. Files go to memory where there is much of it: a disk that
 # syncs lets them wait.
