@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from tests.commands import share_server
 from tests.samples import ALL
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in a command, before NumPy is imported
@@ -27,6 +26,8 @@ gc.disable()  # nothing is garbage while modules are imported
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        from tests.commands import share_server  # keeps the environment as it is by now
+
         share_server()
 
 

@@ -26,9 +26,9 @@ KACZMARZ = """void f(int M, int N, int R, int T, double A[M][N], double B[M][R],
 
 
 def test_an_order_for_all_sizes_is_not_lost_to_one_whose_formula_is_lower() -> None:
-    program = program_from_text(KACZMARZ)
-    loads = [plan(program, size="M=12,N=14,R=11,T=3,S=100", effort=effort).cost["loads_words"] for effort in (1, 3)]
-    assert loads[1] <= loads[0]
+    """Nor to the best before list scheduling: 2,106 or 2,150 words where it begins with fewer."""
+    made = plan(program_from_text(KACZMARZ), size="M=12,N=14,R=11,T=3,S=100", effort=0.7, workers=1)
+    assert made.cost["loads_words"] <= 1_946
 
 
 def test_what_an_order_for_all_sizes_leaves_is_for_the_one_at_given_sizes() -> None:
