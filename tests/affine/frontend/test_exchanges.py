@@ -43,12 +43,16 @@ EQUAL = {
         "for (int t = 0; t < T; t++) { for (int i = 0; i < n; i++) A[i][0] = B[i][1]; double (*r)[n] = A; A = B; B = r; }",
         "for (int t = 0; t < T; t++) for (int i = 0; i < n; i++) C[t % 2][i][0] = C[(t + 1) % 2][i][1];",
     ),
+    "not where a pointer is NULL": (
+        "double *p = malloc(n * sizeof *p); if (!p) { return; } else { u[0] = 1; } if (p == NULL) u[1] = 2; else for (int i = 0; i < n; i++) p[i] = u[i];",
+        "double *p; u[0] = 1; for (int i = 0; i < n; i++) p[i] = u[i];",
+    ),
     "allocated": (
         "double *p = (double *)malloc(n * sizeof *p), *q; q = malloc(n); for (int t = 0; t < T; t++) { p[0] = q[1] + u[2]; double *r = p; p = q; q = r; } free(p); free(q);",
         "for (int t = 0; t < T; t++) w[t % 2][0] = w[(t + 1) % 2][1] + u[2];",
     ),
 }
-HEAD = "int n, int T, double *u, double *v, double *x, double *y, double *z, double (*A)[n], double (*B)[n], double w[2][n], double c[3][n], double C[2][n][n]"
+HEAD = "int n, int T, double *u, double *v, double *x, double *y, double *z, double (*A)[n], double (*B)[n], double w[2][n], double c[3][n], double C[2][n][n], double F[9]"
 
 
 def program(body: str):
@@ -99,6 +103,26 @@ REFUSED = {
     "used as it is set": f"double *r; for (int t = 0; t < T; t++) {{ {STEP} r = u; u = v; v = r; r[0] = 1; }}",
     "with unlike others": f"double *r; for (int t = 0; t < T; t++) {{ {STEP} r = u; u = v; v = r; v[0] = x[0]; r = u; u = x; x = r; }}",
 }
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "memcpy(F, u, sizeof F);",
+        "double *p = malloc(n), *q = p; p[0] = 1; p = malloc(n); u[0] = q[0];",
+    ],
+)
+def test_memory_that_is_not_told_is_refused(body):
+    with pytest.raises(InputError):
+        program(f"{body} for (int i = 0; i < n; i++) v[i] = 0;")
+
+
+def test_what_is_done_where_a_pointer_is_set_to_null_stays():
+    written = {
+        item.write.array
+        for item in program("double *p = 0; if (!p) u[0] = 1; for (int i = 0; i < n; i++) x[i] = 2;").statements
+    }
+    assert written == {"p", "u", "x"}
 
 
 @pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED.keys())

@@ -88,6 +88,11 @@ void early(int n, double *v) { for (int i = 0; i < n; i++) if (i > 3) return; el
 double value(int n, double *v) { v[n] = 0; return *v = n; }
 double count(int n, double *v) { v[n] = 0; return n++; }
 void global(int n, double *v) { v[n] = x; }
+void size(double *a, double *b) { memcpy(a, b, sizeof a); }
+void whole(int n, int a, double *v) { for (int i = 0; i < n; i++) v[i] = a * 0.5; }
+void small(int i, char a, double *v) { v[i] = a; }
+void set(double a) { k = a; }
+void sets(int n, double a, double *v) { set(2.0); for (int i = 0; i < n; i++) v[i] *= a; }
 void f(int N, double A[N][N], double *u, double *v, double *x) { %s }
 """
 
@@ -99,6 +104,9 @@ void f(int N, double A[N][N], double *u, double *v, double *x) { %s }
          "for (int i = 1; i < N; i++) v[i] += 3.0 * u[i-1]; for (int i = 1; i < N - 1; i++) u[i+1] += k * v[i-1];"),
         ("for (int i = 0; i < N; i++) row(N, v[i], A[i], v);",
          "for (int i = 0; i < N; i++) { double a; a = v[i]; for (int j = 1; j < N; j++) v[j] += a * A[i][j-1]; }"),
+        ("whole(N, 2.7, v);", "for (int i = 0; i < N; i++) v[i] = ((int)2.7) * 0.5;"),
+        ("for (int i = 0; i < N; i++) small(i, i + 300, v);", "for (int i = 0; i < N; i++) v[i] = (char)(i + 300);"),
+        ("sets(N, k, v);", "double a; a = k; k = 2.0; for (int i = 0; i < N; i++) v[i] *= a;"),
         ("walk(N, u);", "if (N >= 2) for (int i = 0; i < N; i++) u[i] *= 0.5;"),
         ("nest(N, x);", "for (int i = 0; i < N; i++) for (int j = 1; j < N - i; j++) x[i + j] += 2. * x[j - 1];"),
     ],
@@ -109,7 +117,19 @@ def test_calls_that_are_statements_are_written_out(calls: str, written: str) -> 
     )
 
 
-@pytest.mark.parametrize("call", ["grows(3, u);", "never(3, u);", "early(N, u);", "global(3, u);", "count(3, u);", "value(3, u);", "row(N, u, v);"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "grows(3, u);",
+        "never(3, u);",
+        "early(N, u);",
+        "global(3, u);",
+        "count(3, u);",
+        "value(3, u);",
+        "row(N, u, v);",
+        "size(u, v);",
+    ],
+)
 def test_other_calls_that_are_statements_are_refused(call: str) -> None:
     with pytest.raises(InputError, match="a call may have side effects"):
         program_from_text(PROCEDURES % f"for (int i = 0; i < N; i++) u[i] = 0; {call}", function="f")

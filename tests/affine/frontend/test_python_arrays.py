@@ -45,6 +45,8 @@ FUNCTIONS = {
     "elements one after another": (("def f(a, b, c):\n for i, v in enumerate(a):\n  b[i] += 2 * v\n for x, y in zip(a, b):\n  c[0] += x * y\n"
                                    " for x in c:\n  b[1] += x\n"), "5 5 5"),
     "choices": ("def f(u, v):\n v[:] = np.where(u > 1, u, 0.1 * u)\n u[:] = np.clip(v, 0.2, 0.7)\n v[1:] = np.diff(u) - np.square(v[1:])\n", "7 7"),
+    "differences along rows": ("def f(A, B):\n B[1:, :] = A[0, 0]\n D = np.diff(A)\n B[0, :] = D[0, :]\n", "45 44"),
+    "elements of rows that change places": ("def f(A):\n for i in range(4):\n  for j in range(i):\n   A[i][j], A[j][i] = A[j][i], A[i][j]\n", "44"),
     "elements that change places": ("def f(x, y):\n for i in range(0, 6, 2):\n  a, b = x[i], x[i + 1]\n  x[i], x[i + 1] = a + b, a - b\n  x[i], y[i] = y[i], x[i]\n", "7 7"),
     "the whole of a matrix": ("def f(A, B):\n n = len(A)\n B[:] = A @ A + n\n", "55 55"),
     "rolled": (("def f(u, v, A):\n v[:] = np.roll(u, 1) - 2 * u + np.roll(u, -2)\n u[:] = np.roll(u, 3)\n"

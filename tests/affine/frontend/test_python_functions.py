@@ -173,6 +173,10 @@ WRONG_PYTHON = {
     "for i in range(n) a[i] = 0": ("line 2", "is not Python"),
     "for i in range(n / 2):\n        a[i] = 0": ("line 2 column 20", "divide integers by //"),
     "for i, x in enumerate(a, 1):\n        a[i] = 0": ("line 2 column 17", "is no range"),
+    "for i, x in enumerate(a, start=1):\n        b[i] = x": ("line 2 column 17", "is no range"),
+    "for x in a:\n        b[0] += x\n        a, b = b, a": ("line 2 column 5", "gets another value"),
+    "a[1:], b[1:] = b[1:], a[1:]": ("line 2 column 5", "the later from what changes"),
+    "a[:] = np.array(b, dtype=int)": ("line 2 column 12", "not understood"),
     "for i in range(n):\n        while i:\n            a[i] = 0": ("line 3 column 9", "static control"),
     "for i in range(n):\n        double = a[i]\n        a[i] = double": ("line 1", "word of C"),
     "for i in range(n):\n        i = a.shape\n        a[i] = 0": ("line 3", "one name"),
@@ -182,6 +186,21 @@ WRONG_PYTHON = {
     "a[0] = 1": ("no function with loops",),
     f"for i in range(n):\n        a[i] = {'-' * 20_000}1": ("nested too deeply",),
 }  # fmt: skip
+
+
+def test_functions_that_are_not_understood() -> None:
+    text = "k = 3\ndef g(x):\n return k * x\ndef sqrt(x):\n y = 2 * x\n return y\ndef f(a, n):\n for i in range(n):\n  a[i] = {}\n"
+    with pytest.raises(InputError, match="reads a global that is hidden here: k"):
+        shorthaul.affine.program_from_text(text.format("g(a[i])\n  k = 2.0"), function="f")
+    with pytest.raises(InputError, match="the function sqrt is not understood"):
+        shorthaul.affine.program_from_text(text.format("sqrt(a[i])"), function="f")
+
+
+def test_quotients_of_integers_have_fractions() -> None:
+    (statement,) = shorthaul.affine.program_from_text(
+        "n = 4\ndef f(a, n):\n for i in range(n):\n  a[i] = i / n + 1 / 2\n"
+    ).statements
+    assert statement.text == "a[i] = (((double) i) / n) + (1.0 / 2)"
 
 
 @pytest.mark.parametrize("body", WRONG_PYTHON, ids=lambda body: body[:40])

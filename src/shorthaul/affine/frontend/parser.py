@@ -107,7 +107,7 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     _resolve(written.values(), meanings)
     with names_as_written(renamed):
         renamed |= with_calls_written_out(definition.body, written, declarations, outside)
-        definition.body.block_items = without_calls_on_memory(definition.body.block_items or [], declarations)
+        definition.body.block_items = without_calls_on_memory(definition.body.block_items or [], declarations, outside)
         definition.body = inlined(definition.body, written, declarations, outside)
         find = _region if "#pragma scop" in chosen.text else _whole
         body, constants = find(definition.body, declarations, chosen.name)

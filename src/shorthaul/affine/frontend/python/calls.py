@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shorthaul.affine.frontend.python.array_pieces import replaced
-from shorthaul.affine.frontend.python.pieces import called_name, is_text, names_in
+from shorthaul.affine.frontend.python.pieces import base_of, called_name, fail, is_text, names_in
+
+_CURE = "let it return one expression of its parameters and of globals, or write it out"
 
 
 class Plain(ast.NodeTransformer):
@@ -15,22 +17,30 @@ class Plain(ast.NodeTransformer):
 
     >>> text = "def half(x): return x / 2\ndef f(a, b):\n for i, v in enumerate(a):\n  b[i] = half(np.square(v))"
     >>> half, function = ast.parse(text).body
-    >>> print(ast.unparse(Plain([half], "ab").visit(function)))
+    >>> print(ast.unparse(Plain([half], function, {}).visit(function)))
     def f(a, b):
         for i in range(len(a)):
             v = a[i]
             b[i] = v * v / 2
     """
 
-    def __init__(self, functions: Iterable[ast.FunctionDef], taken: Iterable[str]) -> None:
-        self.values = {item.name: made for item in functions if (made := _value(item)) is not None}
-        self.taken = {*taken}
+    def __init__(
+        self, functions: Iterable[ast.FunctionDef], function: ast.FunctionDef, axes: Mapping[str, int]
+    ) -> None:
+        self.functions = {item.name: _value(item) for item in functions}
+        self.axes = axes
+        self.taken = {item.id for item in names_in(function)}
+        self.own = {item.arg for item in ast.walk(function.args) if isinstance(item, ast.arg)}
+        self.own |= {item.id for item in names_in(function) if isinstance(item.ctx, ast.Store)}
         self.open: frozenset[str] = frozenset()
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Return what a call stands for."""
         self.generic_visit(node)
-        made = self._copy(node) or self._number(node) or self._choice(node) or self._inside(node)
+        if isinstance(node.func, ast.Name) and node.func.id in {*self.functions} - self.own:
+            made = self._inside(node)
+        else:
+            made = self._copy(node) or self._number(node) or self._choice(node)
         return node if made is None else ast.copy_location(made, node)
 
     def visit_For(self, node: ast.For) -> ast.AST:
@@ -44,8 +54,17 @@ class Plain(ast.NodeTransformer):
         pair = node.target.elts if isinstance(node.target, ast.Tuple) else []
         if isinstance(call, ast.Call) and name == "zip" and len(pair) == len(call.args):
             given, targets = call.args, pair
-        if isinstance(call, ast.Call) and name == "enumerate" and len(pair) == 2 and len(call.args) == 1:
+        if (
+            isinstance(call, ast.Call)
+            and name == "enumerate"
+            and len(pair) == 2
+            and len(call.args) == 1
+            and not call.keywords
+        ):
             given, targets = call.args, pair[1:]
+        changed = {name for item in (node.target, *node.body) for name in _stored(item)}
+        if any(isinstance(item, ast.Name) and item.id in changed for item in given):
+            return fail(node, "what is looped over gets another value", "loop over indices: for i in range(len(a))")
         if given and all(isinstance(item, ast.Name) for item in (*given, *targets)):
             index = pair[0] if name == "enumerate" else self._index()
             first, *_ = given
@@ -73,7 +92,12 @@ class Plain(ast.NodeTransformer):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "copy" and not node.args:
             return ast.UnaryOp(ast.UAdd(), node.func.value)
         kind = ast.Name | ast.Subscript | ast.Attribute
-        if called_name(node) in {"copy", "array"} and len(node.args) == 1 and isinstance(node.args[0], kind):
+        if (
+            not node.keywords
+            and called_name(node) in {"copy", "array"}
+            and len(node.args) == 1
+            and isinstance(node.args[0], kind)
+        ):
             return ast.UnaryOp(ast.UAdd(), node.args[0])
         return None
 
@@ -87,8 +111,7 @@ class Plain(ast.NodeTransformer):
         number = ast.Attribute(ast.Name("np", ast.Load()), word[:3], ast.Load())
         return ast.UnaryOp(ast.USub(), number) if str(text).startswith("-") else number
 
-    @staticmethod
-    def _choice(node: ast.Call) -> ast.expr | None:
+    def _choice(self, node: ast.Call) -> ast.expr | None:
         """Return ``a if c else b`` for ``np.where(c, a, b)``, and the extremes and differences that NumPy names."""
         name, given = called_name(node), node.args
         if not isinstance(node.func, ast.Attribute) or node.keywords:
@@ -101,16 +124,23 @@ class Plain(ast.NodeTransformer):
         if name == "square" and len(given) == 1:
             return ast.BinOp(given[0], ast.Mult(), given[0])
         if name == "diff" and len(given) == 1 and isinstance(given[0], ast.Name):
-            later = ast.Subscript(given[0], ast.Slice(ast.Constant(1)), ast.Load())
-            return ast.BinOp(later, ast.Sub(), ast.Subscript(given[0], ast.Slice(None, ast.Constant(-1)), ast.Load()))
+            ends = ast.Slice(ast.Constant(1)), ast.Slice(None, ast.Constant(-1))
+            before: list[ast.expr] = [ast.Slice()] * (self.axes.get(given[0].id, 1) - 1)
+            parts = [ast.Tuple([*before, end], ast.Load()) if before else end for end in ends]
+            later, earlier = (ast.Subscript(given[0], part, ast.Load()) for part in parts)
+            return ast.BinOp(later, ast.Sub(), earlier)
         return None
 
     def _inside(self, node: ast.Call) -> ast.expr | None:
         """Return what a function of the file returns, with arguments in place of parameters."""
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        parameters, value = self.values.get(name, ((), None))
+        assert isinstance(node.func, ast.Name)
+        name = node.func.id
+        parameters, value = self.functions[name] or ((), None)
         if value is None or name in self.open or node.keywords or len(parameters) != len(node.args):
-            return None
+            return fail(node, f"the function {name} is not understood", _CURE)
+        hidden = {item.id for item in names_in(value)} - {*parameters} & self.own
+        if hidden:
+            return fail(node, f"{name} reads a global that is hidden here: {min(hidden)}", "rename it in one of both")
         around, self.open = self.open, self.open | {name}
         made: ast.expr = self.visit(replaced(value, dict(zip(parameters, node.args, strict=True))))
         self.open = around
@@ -143,7 +173,8 @@ def one_by_one(node: ast.stmt, arrays: Mapping[str, int], new_name: Any) -> list
         names, values = first.elts, value.elts
     else:
         return [node]
-    bases = [next((item.id for item in names_in(name)), "") for name in names]
+    roots = [base_of(name)[0] for name in names]
+    bases = [root.id if isinstance(root, ast.Name) else "" for root in roots]
     read = {item.id for one in values for item in names_in(one)}
     whole = any(isinstance(name, ast.Name) and arrays.get(name.id) and name.id in read for name in names)
     if len(names) != len(values) or whole or not all(isinstance(name, ast.Name | ast.Subscript) for name in names):
@@ -151,8 +182,20 @@ def one_by_one(node: ast.stmt, arrays: Mapping[str, int], new_name: Any) -> list
     before, after = [], []
     for at, (name, one) in enumerate(zip(names, values, strict=True)):
         if {item.id for item in names_in(one)} & {*bases[:at]}:
+            root, subscripts = base_of(one)
+            axes = arrays.get(root.id, 0) if isinstance(root, ast.Name) else 0
+            axes -= sum(not isinstance(item, ast.Slice) for item in subscripts)
+            if axes > 0 or isinstance(one, ast.Attribute):
+                fail(
+                    node, "parts of arrays are assigned at once, the later from what changes", "copy them: a[i].copy()"
+                )
             held = new_name("held")
             before.append(ast.Assign([ast.Name(held, ast.Store())], one))
             one = ast.Name(held, ast.Load())
         after.append(ast.Assign([name], one))
     return [ast.fix_missing_locations(ast.copy_location(item, node)) for item in (*before, *after)]
+
+
+def _stored(node: ast.AST) -> set[str]:
+    """Return the names that a statement sets."""
+    return {item.id for item in names_in(node) if isinstance(item.ctx, ast.Store)}

@@ -120,6 +120,8 @@ class _Translator:
         self.assigned: dict[str, int] = {}
         self.exchanged: dict[str, ast.stmt] = {}  #: names of what arrays were before they changed places
         self._survey()
+        for name in {*self.arguments, *self.assigned} & self.globals.keys():
+            del self.globals[name]
 
     def region(self, text: str) -> Region:
         """Return the whole function."""
@@ -389,6 +391,14 @@ class _Translator:
             return c_ast.Constant("double", NUMBERS[node.attr], at)
         return fail(node, "is not understood", "use numbers, elements, + - * / ** and mathematical functions")
 
+    @staticmethod
+    def real(value: Any) -> Any:
+        """Return what is divided, as no integer of C, whose quotients have no fractions."""
+        if isinstance(value, c_ast.Constant):
+            return c_ast.Constant("double", value.value + ("" if value.type == "double" else ".0"), value.coord)
+        kind = c_ast.TypeDecl(None, [], None, c_ast.IdentifierType(["double"]))
+        return c_ast.Cast(c_ast.Typename(None, [], None, kind), value, value.coord)
+
     def operation(self, node: ast.BinOp, inner: Any, *, index: bool) -> Any:
         """Return a binary operation; quotients of integers round down, as in Python."""
         left, right, at = inner(node.left), inner(node.right), coord_of(node)
@@ -399,6 +409,10 @@ class _Translator:
             fail(node, "is no integer", "divide integers by //")
         if index and isinstance(node.op, ast.BitAnd | ast.BitXor):
             return c_ast.BinaryOp("&" if isinstance(node.op, ast.BitAnd) else "^", left, right, at)
+        if isinstance(node.op, ast.Div) and not any(
+            isinstance(item, ast.Subscript) for item in (node.left, node.right)
+        ):
+            return c_ast.BinaryOp("/", self.real(left), right, at)
         if isinstance(node.op, ast.Pow) and not index:
             return call_of("pow", [left, right], at)
         if type(node.op) not in _OPERATORS:

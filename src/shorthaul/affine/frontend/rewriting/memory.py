@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from pycparser import c_ast
@@ -24,10 +24,13 @@ from shorthaul.affine.frontend.rewriting.trees import (
 )
 
 
-def without_calls_on_memory(items: Sequence[Any], declarations: dict[str, Any]) -> list[Any]:
+def without_calls_on_memory(
+    items: Sequence[Any], declarations: dict[str, Any], outside: Container[str] = ()
+) -> list[Any]:
     r"""Return statements without ``malloc`` and ``free``, and with loops for ``memcpy`` and for ``memset`` with zeros.
 
-    ``declarations`` gets what is allocated, as if it were given. What is done where a pointer is NULL is left out.
+    ``declarations`` gets what is allocated, as if it were given; those ``outside`` are no parameters. What is done
+    where a pointer is NULL is left out, if nothing sets it to NULL.
 
     >>> from pycparser import c_generator, c_parser
     >>> text = "void f(void) { double *p = malloc(n * sizeof *p); if (!p) return; p[0] = 1; free(p); }"
@@ -35,27 +38,46 @@ def without_calls_on_memory(items: Sequence[Any], declarations: dict[str, Any]) 
     >>> print("; ".join(map(c_generator.CGenerator().visit, left)))
     p[0] = 1
     """
-    made = {
-        target_of(node)
-        for node in nodes(items)
-        if _allocates(getattr(node, "rvalue" if isinstance(node, c_ast.Assignment) else "init", None))
-    }
+    values = [(target_of(node), _value(node)) for node in nodes(items) if target_of(node)]
+    given = [name for name, value in values if _allocates(value)]
+    held = {value.name for _, value in values if isinstance(value, c_ast.ID)}  # by others, while it is given anew
+    made = {name for name in given if given.count(name) == 1 or name not in held}
     kinds = {**declarations, **{node.name: node.type for node in nodes(items) if isinstance(node, c_ast.Decl)}}
-    counter = free_name("at", dict.fromkeys([*kinds, *names_in(items)]))
+    names = {*kinds, *names_in(items)}
+    counter = free_name("at", dict.fromkeys(names | {name.rpartition("_")[0] for name in names}))
+    pointers = {
+        name: kind for name, kind in kinds.items() if not any(one == name and _is_zero(at) for one, at in values)
+    }
+    parameters = {name for name in declarations if name not in outside}  # pointers, as sizeof sees them
 
     def left(items: Sequence[Any]) -> list[Any]:
         result = []
         for item in items:
             node = in_blocks(item, left)
-            if isinstance(node, c_ast.If) and node.iffalse is None and _is_null(node.cond, kinds):
+            if isinstance(node, c_ast.If) and _is_null(node.cond, pointers):
+                result += [] if node.iffalse is None else [node.iffalse]
                 continue
             if isinstance(node, c_ast.Decl) and node.name in made and (node.init is None or _allocates(node.init)):
                 declarations[node.name] = node.type
             elif not isinstance(node, c_ast.Assignment) or not _allocates(node.rvalue) or target_of(node) not in made:
-                result.append(_loops(node, kinds, counter) or node)
+                sizes = [one.expr for one in nodes([node]) if isinstance(one, c_ast.UnaryOp) and one.op == "sizeof"]
+                told = not any(is_name(one, name) for one in sizes for name in parameters)
+                result.append((_loops(node, kinds, counter) if told else None) or node)
         return [node for node in result if not (isinstance(node, c_ast.FuncCall) and is_name(node.name, "free"))]
 
     return left(items)
+
+
+def _value(node: Any) -> Any:
+    """Return what a declaration or an assignment sets a name to, without casts."""
+    value = getattr(node, "rvalue" if isinstance(node, c_ast.Assignment) else "init", None)
+    while isinstance(value, c_ast.Cast):
+        value = value.expr
+    return value
+
+
+def _is_zero(node: Any) -> bool:
+    return is_name(node, "NULL") or getattr(node, "value", None) == "0"
 
 
 def _allocates(node: Any) -> bool:
@@ -70,8 +92,7 @@ def _is_null(node: Any, kinds: Mapping[str, Any]) -> bool:
     if isinstance(node, c_ast.BinaryOp) and node.op == "||":
         return _is_null(node.left, kinds) and _is_null(node.right, kinds)
     if isinstance(node, c_ast.BinaryOp) and node.op == "==":
-        is_nothing = is_name(node.right, "NULL") or getattr(node.right, "value", None) == "0"
-        found = node.left if is_nothing else None
+        found = node.left if _is_zero(node.right) else None
     else:
         found = node.expr if isinstance(node, c_ast.UnaryOp) and node.op == "!" else None
     return isinstance(found, c_ast.ID) and is_pointer(kinds.get(found.name))

@@ -11,10 +11,21 @@ from shorthaul.affine.frontend.rewriting.counting import without_rest
 from shorthaul.affine.frontend.rewriting.inlining import cast_to, is_of, with_given, words_of_scalar
 from shorthaul.affine.frontend.rewriting.scopes import with_names_apart
 from shorthaul.affine.frontend.rewriting.structures import declaration_of, free_name, named
-from shorthaul.affine.frontend.rewriting.trees import copied, in_blocks, names_in, nodes, rewritten, target_of
+from shorthaul.affine.frontend.rewriting.trees import (
+    copied,
+    element_of,
+    in_blocks,
+    names_in,
+    nodes,
+    rewritten,
+    target_of,
+    words_of,
+)
 from shorthaul.core.errors import InputError
 
 _PLAIN = (c_ast.ID, c_ast.Constant, c_ast.BinaryOp)
+#: Words of types that not every integer is one of.
+_SMALL = frozenset({"char", "short", "unsigned", "_Bool", "bool"})
 #: Nodes of the statements that calls stand for, in one region: functions that call one another twice double them.
 _MOST_NODES = 100_000
 
@@ -40,7 +51,8 @@ def with_calls_written_out(
             node = in_blocks(item, lambda inner: apart(inner, opened))
             name = getattr(node.name, "name", "") if isinstance(node, c_ast.FuncCall) else ""
             definition = None if name in opened else definitions.get(name)
-            made = None if definition is None else _statements(node, definition, kinds, (taken, hidden), renamed)
+            known = (taken, hidden, set() if definition is None else _changed(name, definitions, {*opened}))
+            made = None if definition is None else _statements(node, definition, kinds, known, renamed)
             if made is not None:
                 room -= sum(1 for _ in nodes([made]))
                 if room < 0:
@@ -57,7 +69,11 @@ def with_calls_written_out(
 
 
 def _statements(
-    call: Any, definition: Any, kinds: Mapping[str, Any], known: tuple[Set[str], Set[str]], renamed: dict[str, str]
+    call: Any,
+    definition: Any,
+    kinds: Mapping[str, Any],
+    known: tuple[Set[str], Set[str], Set[str]],
+    renamed: dict[str, str],
 ) -> Any | None:
     """Return the block that a call stands for; None if that is not understood."""
     listed = definition.decl.type.args
@@ -72,17 +88,20 @@ def _statements(
     if any(isinstance(node, c_ast.FuncCall | c_ast.Assignment) or target_of(node) for node in nodes(returned)):
         return None  # what a value does is done though nobody asks for the value
     names = {item.name for item in parameters}
-    taken, hidden = known
+    sizes = (node.expr for node in inner if isinstance(node, c_ast.UnaryOp) and node.op == "sizeof")
+    if any(isinstance(item, c_ast.ID) and item.name in names for item in sizes):
+        return None
+    taken, hidden, elsewhere = known
     own = {item.name for item in inner if isinstance(item, c_ast.Decl)}
     if names_in(inner) & hidden - names - own:
         return None
     renamed |= with_names_apart(body, taken | names)
-    changed = {*map(target_of, nodes([body]))}
+    changed = {*map(target_of, nodes([body]))} | elsewhere
     given, first = {}, []
     for parameter, argument in zip(parameters, arguments, strict=True):
         words = words_of_scalar(parameter)
-        is_cast = {"float", "double"} & {*words} and not is_of(argument, words, kinds)
-        value = cast_to(words, argument) if is_cast else argument
+        whole = {"float", "double"}.isdisjoint(words) and _SMALL.isdisjoint(words) and _is_whole(argument, kinds)
+        value = cast_to(words, argument) if words and not whole and not is_of(argument, words, kinds) else argument
         is_plain = not words or all(isinstance(node, _PLAIN) for node in nodes([argument]))
         if is_plain and not changed & (names_in([argument]) | {parameter.name}):
             given[parameter.name] = value
@@ -98,3 +117,21 @@ def _statements(
     for node in nodes([body]):
         node.coord = call.coord
     return body
+
+
+def _changed(name: str, definitions: Mapping[str, Any], done: set[str]) -> set[str]:
+    """Return what the functions change that a function calls, globals among them."""
+    called = names_in([definitions[name].body]) & definitions.keys() - done
+    done |= called
+    inner: set[str] = set().union(*(_changed(other, definitions, done) for other in sorted(called)))
+    return inner.union(*(map(target_of, nodes([definitions[other].body])) for other in called))
+
+
+def _is_whole(node: Any, kinds: Mapping[str, Any]) -> bool:
+    """True if a term is of integers, so that integers as parameters hold it; macros are integers."""
+    if isinstance(node, c_ast.BinaryOp):
+        return _is_whole(node.left, kinds) and _is_whole(node.right, kinds)
+    if isinstance(node, c_ast.Constant):
+        return "int" in node.type
+    name = getattr(element_of(node)[0], "name", "")
+    return not {"float", "double"} & {*words_of(kinds.get(name))} if isinstance(name, str) and name else False
