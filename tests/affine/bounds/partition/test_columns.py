@@ -19,6 +19,7 @@ from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.proofs.columns import rates
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
+from shorthaul.core.search import Search
 
 PROGRAM = program_from_text("""void f(int T, int N, double A[T][N], double k[N], double d[N]) {
   for (int t = 1; t < T; t++)
@@ -147,6 +148,6 @@ def test_fields_read_at_their_place_are_values() -> None:
           }
     }""")
     sizes = {"T": 300, "N": 1_200, "S": 4_096}
-    found = lower_bound(program, flow=(flow := flow_dependences(program)), sizes=sizes)
+    found = lower_bound(program, flow=(flow := flow_dependences(program)), sizes=sizes, search=Search(effort=0.7))
     assert found.value(sizes) >= 22_000_000
     assert not verify(program, as_bound(program, found, sizes, flow).document(), sizes)[0]
