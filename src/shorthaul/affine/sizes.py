@@ -67,7 +67,7 @@ def require_sizes(text: str | None, program: Program, *, fast_memory: bool | Non
     wanted = [*program.parameters, *([FAST_MEMORY] if fast_memory else [])]
     missing = [name for name in wanted if name not in result]
     if missing:
-        example = ",".join(f"{name}={_example(name)}" for name in wanted)
+        example = ",".join(f"{name}={64 if name == FAST_MEMORY else 20}" for name in wanted)
         raise InputError(
             f"no size is given for {', '.join(missing)}",
             place="--size",
@@ -120,10 +120,6 @@ def assumption(program: Program) -> str:
     if program.context.plain_is_universe():
         return ""
     return str(program.context).partition(":")[2].strip(" }")
-
-
-def _example(name: str) -> int:
-    return 64 if name == FAST_MEMORY else 20
 
 
 def sizes_text(sizes: Mapping[str, int]) -> str:

@@ -162,7 +162,8 @@ def lower_bound(
         try:
             flow = flow_dependences(program) if flow is None else flow
         except OutOfEffortError:
-            return AffineBound(program, sympy.Integer(0), sympy.Integer(0), None, _no_proof(), small)
+            none = sympy.Integer(0)
+            return AffineBound(program, none, none, None, Proof(none, (), (), none), small)
         with charged_to(search.beside(INPUTS_EFFORT)):  # a bound whose effort others have spent has these at least
             inputs = sympy.Add(*until_out_of_effort(_inputs(flow, name) for name in sorted(flow.inputs)))
         operations = _operations(program)
@@ -318,10 +319,6 @@ def _of(
     """Return the arguments of some families."""
     with charged_to(search):
         return until_out_of_effort(found for family in families for found in family.arguments(flow, where))
-
-
-def _no_proof() -> Proof:
-    return Proof(sympy.Integer(0), (), (), sympy.Integer(0))
 
 
 def _largest(sums: Sequence[sympy.Expr]) -> sympy.Expr:

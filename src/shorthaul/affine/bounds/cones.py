@@ -110,9 +110,10 @@ def cones(flow: DataFlow) -> Iterator[Cones]:
     lines = {found[0] for item in known if (found := line_of(item.total)) is not None}
     tried = []
     for name in steps:
+        width = flow.program.by_name[name].domain.dim(_SET)
         shifts = shifts_of(steps, name) if any(name in item.names for item in known) else set()
         for line in sorted(lines, key=lambda item: (item.axis, item.delta)):
-            around = _neighbourhood(shifts, line) if len(line.delta) == _width(flow, name) else None
+            around = _neighbourhood(shifts, line) if len(line.delta) == width else None
             if around is not None:
                 tried.append((_rate(around, sum(item.period for item in _apart(known, line))), name, around))
     direct = direct_reads(flow) if tried else {}
@@ -137,10 +138,6 @@ def with_stills(item: Cones, flow: DataFlow) -> Iterator[Cones]:
     stills = still_fields(flow, {item.statement: item.domain}, own.intersect_domain(as_union(item.domain)), item.spill)
     if stills:
         yield replace(item, fields=(*item.fields, *stills))
-
-
-def _width(flow: DataFlow, name: str) -> int:
-    return int(flow.program.by_name[name].domain.dim(_SET))
 
 
 def _rate(around: Neighbourhood, values: int) -> float:

@@ -179,13 +179,10 @@ def _square(flow: DataFlow, name: str, plane: tuple[int, int]) -> Square | None:
             domain = domain.intersect(item.domain())
         places = placed_reads(name, (u, v, both), made.of(domain).reads)
         is_one = places.is_single_valued() and places.is_injective()
-        if is_one and places.intersect_domain(domain).is_subset(domain.identity()) and _are_directions(made, plane):
+        are_directions = all(math.gcd(*item) == 1 for item in made.directions(plane))
+        if is_one and are_directions and places.intersect_domain(domain).is_subset(domain.identity()):
             return made.of(domain)
     return None
-
-
-def _are_directions(square: Square, plane: tuple[int, int]) -> bool:
-    return all(math.gcd(*item) == 1 for item in square.directions(plane))
 
 
 def placed_reads(name: str, steps: Sequence[tuple[int, ...]], reads: Sequence[isl.UnionMap]) -> isl.UnionMap:

@@ -118,16 +118,12 @@ def instances_text(box: Inside | None) -> str:
     return f"D: the instances at all steps but the first. {box.text('K')}"
 
 
-def _even(m: sympy.Expr) -> sympy.Expr:
-    return (m**3 - m) / 6
-
-
 #: By kind and dimension: c for the neighbourhood once, the most places, the reason.
 _KNOWN: Final[Mapping[tuple[str, int], tuple[sympy.Expr, Callable[[sympy.Expr], sympy.Expr], str]]] = {
     ("cube", 1): (sympy.Integer(1), lambda m: m - 1, _LINE),
     ("cross", 2): (sympy.sqrt(2), lambda m: m**2 / 2, f"{_PUSHED} {_CROSS_IN_PLANE}"),
     ("cube", 2): (sympy.Integer(2), lambda m: m**2 / 4, f"{_PUSHED} {_CUBE_IN_PLANE}"),
-    ("cross in a cube", 3): (sympy.root(sympy.Rational(9, 2), 3), _even, _CROSS_IN_CUBE),
+    ("cross in a cube", 3): (sympy.root(sympy.Rational(9, 2), 3), lambda m: (m**3 - m) / 6, _CROSS_IN_CUBE),
     ("cross", 3): (sympy.Rational(1329, 1000), lambda m: m**3 / 8, f"{_PUSHED} {_CROSS_IN_PLANE} {_CROSS_IN_SPACE}"),
     ("cube", 3): (sympy.Integer(3), lambda m: 64 * m**3 / 729, f"{_PUSHED} {_CUBE_IN_PLANE} {_CUBE_IN_SPACE}"),
 }  # fmt: skip

@@ -94,7 +94,7 @@ def _packed(keys: IntArray) -> IntArray:
 
 def tile_space(program: Program, sizes: Mapping[str, int], cdag: ConcreteCdag) -> TileSpace:
     """Return the loop coordinates of ``cdag``, skewed so that boxes are legal tiles where that is possible."""
-    names = _loop_names(program)
+    names = max(program.statements, key=lambda item: len(item.iterators)).iterators
     raw = np.zeros((cdag.n, len(names)), dtype=np.int64)
     full = np.zeros(cdag.n, dtype=np.bool_)
     nest = np.zeros(cdag.n, dtype=np.int64)
@@ -124,11 +124,6 @@ def _one_nest(deep: Sequence[object]) -> bool:
     """True if the statements share their outermost loop, which is where a time loop alternates between them."""
     starts = {str(item.schedule.range().dim_min(0)) for item in deep}  # type: ignore[attr-defined]
     return len(starts) == 1
-
-
-def _loop_names(program: Program) -> tuple[str, ...]:
-    deepest = max(program.statements, key=lambda item: len(item.iterators))
-    return deepest.iterators
 
 
 def _skewed(

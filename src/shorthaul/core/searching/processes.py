@@ -287,7 +287,7 @@ def _serve(connection: Connection, work: Work[Any, Any] | None, others: tuple[Co
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ALL)
     for other in others:
         other.close()
-    start_thread(_end_with_parent, "parent")  # without it, a task looks for the search now and then
+    start_thread(end_with_parent, "parent")  # without it, a task looks for the search now and then
     with suppress(*_DEATHS):
         while True:
             message = connection.recv()
@@ -297,7 +297,8 @@ def _serve(connection: Connection, work: Work[Any, Any] | None, others: tuple[Co
                 connection.send(_done(function, task, TaskSearch(allowed, _Piped(connection))))
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """End this process once the one that began it has ended."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

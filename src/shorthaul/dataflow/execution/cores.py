@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
-import os
 import pickle
 import signal
 import sys
@@ -25,6 +24,7 @@ from typing import Any, Final
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.search import Search
+from shorthaul.core.searching.processes import end_with_parent
 from shorthaul.core.searching.threads import start_thread
 from shorthaul.dataflow.execution.functions import Functions
 from shorthaul.dataflow.graphs.multi_reader_buffers import Buffer, Network
@@ -331,17 +331,10 @@ def _answers(names: Sequence[str], ours: Sequence[Connection], processes: Sequen
 def _serve(work: _Work, name: str, shared: _Shared, connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    start_thread(_end_with_parent, "parent")
+    start_thread(end_with_parent, "parent")
     sys.stdout = sys.stderr  # what functions print is no part of the answer
     try:
         connection.send(work(name, shared))
     except Exception as error:
         connection.send(error)
     connection.close()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)

@@ -83,7 +83,7 @@ def application_from(document: Any, *, file: str | Path | None = None) -> Applic
             time_unit=_time_unit(document.get("time_unit", "us"), file),
         )
     except InputError as error:
-        raise _placed(error, file) from None
+        raise (error if file is None else error.in_file(file)) from None
 
 
 def _time_unit(value: Any, file: str | Path | None) -> Any:
@@ -295,7 +295,3 @@ def known_keys(document: Mapping[str, Any], known: Iterable[str], place: str, fi
         if key not in names and key not in FREE_KEYS:
             error = unknown_name("key", key, names, place=place, cure="remove it, or spell it right")
             raise error if file is None else error.in_file(file)
-
-
-def _placed(error: InputError, file: str | Path | None) -> InputError:
-    return error if file is None else error.in_file(file)

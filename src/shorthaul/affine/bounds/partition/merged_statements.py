@@ -58,15 +58,13 @@ def _pairs(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, .
     return result[:MOST_ARGUMENTS]
 
 
-def _turned(space: Subspace, order: tuple[int, ...]) -> Subspace:
-    return span([[row[at] for at in order] for row in space])
-
-
 def _merge(one: Part, other: Part, flow: DataFlow, where: tuple[Instance, ...]) -> Candidate | None:
     best: Candidate | None = None
     wanted = [(path.is_chain, path.kernel) for path in one.paths]
     for order in itertools.permutations(one.order):
-        placed = {id(path): (path.is_chain, _turned(path.kernel, order)) for path in other.paths}
+        placed = {
+            id(path): (path.is_chain, span([[row[at] for at in order] for row in path.kernel])) for path in other.paths
+        }
         for paths in itertools.permutations(other.paths):
             if [placed[id(path)] for path in paths] != wanted:
                 continue

@@ -33,11 +33,6 @@ def _families(item: Argument) -> tuple[int, tuple[int, ...]]:
     return chain, tuple(at for at in range(3) if at != chain)
 
 
-def _together(item: Argument) -> Space:
-    """Return the directions inside of a slice."""
-    return spanned([row for at in _families(item)[1] for row in item.kernels[at]])
-
-
 def _slices(item: Argument) -> Space:
     """Return rows that tell slices; the first of two is the one with smaller values, in order."""
     return tuple(tuple(map(int, row)) for row in item.given["ends"]["slices"])
@@ -57,7 +52,7 @@ def wrong_ends(item: Argument, reads: Reads) -> Iterator[str]:
         yield "ends of lines go with one chain and two broadcasts, or pairs, only"
         return
     chain, broadcasts = _families(item)
-    together = _together(item)
+    together = spanned([row for at in broadcasts for row in item.kernels[at]])
     if not item.chains[chain] or meeting(together, item.kernels[chain], item.width):
         yield "the chain is not one-to-one on slices"
     one, other = (item.kernels[at] for at in broadcasts[:2])

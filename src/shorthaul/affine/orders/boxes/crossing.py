@@ -133,15 +133,11 @@ def _in_every_step(places: list[isl.Set]) -> tuple[int, list[isl.Set]] | None:
         if first > last:
             continue
         within = isl.Set(f"{{ [s] : {first} <= s <= {last} }}")
-        cut = [item.intersect(_first_in(within, item)) for item in places]
+        cut = [item.intersect(within.add_dims(isl.dim_type.set, item.dim(isl.dim_type.set) - 1)) for item in places]
         rest = [item.project_out(isl.dim_type.set, 0, 1) for item in cut]
         if all(within.flat_product(one).is_equal(item) for one, item in zip(rest, cut, strict=True)):
             return last - first + 1, rest
     return None
-
-
-def _first_in(within: isl.Set, like: isl.Set) -> isl.Set:
-    return within.add_dims(isl.dim_type.set, like.dim(isl.dim_type.set) - 1)
 
 
 def _elements(cells: Cells, where: isl.Set, along: int, first: int) -> isl.Map:
