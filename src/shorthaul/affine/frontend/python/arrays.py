@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from shorthaul.affine.frontend.python.array_pieces import (
     Lengths,
@@ -113,8 +114,11 @@ class _Lowering(Views):
                 return self.summed(own, *reduced)
         view = self.view(value)
         if own is not None and own.lengths:
-            self.require_numbers(ast.Tuple([value]))
+            self.require_numbers(
+                ast.Tuple([item for item in outside_of_subscripts(value) if isinstance(item, ast.Name)])
+            )
         if new:
+            self._require_copy(base.id, value, view.lengths)
             self.make(base.id, view.lengths)
             own = self.view(ast.Name(base.id, ast.Load()))
         assert own is not None
@@ -133,6 +137,33 @@ class _Lowering(Views):
             held = self.temporary(base.id, own.lengths)
             return [*self._elementwise(held, view, None), *self._elementwise(own, held, operator)]
         return self._elementwise(own, view, operator)
+
+    def _require_copy(self, name: str, value: ast.expr, lengths: Sequence[ast.expr]) -> None:
+        """Raise where a name is read of a part of an array, no copy, that has changed since, or is changed itself."""
+        part = value
+        while isinstance(part, ast.Subscript | ast.Attribute):
+            part = part.value
+        if not lengths or not isinstance(part, ast.Name):
+            return
+        begin = getattr(self.at, "lineno", 0)
+        loops = [(item.lineno, item.end_lineno or 0) for item in ast.walk(self.function) if isinstance(item, ast.For)]
+        later = [(first, last) for first, last in loops if first > begin]
+        stored: dict[str, list[int]] = {name: [], part.id: []}
+        for item in ast.walk(self.function):
+            target: Any = item.target if isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name) else item
+            root = base_of(target)[0] if isinstance(target, ast.Subscript | ast.Name) else None
+            is_set = isinstance(getattr(target, "ctx", None), ast.Store) and (target is not root or target is not item)
+            if isinstance(root, ast.Name) and root.id in stored and is_set:
+                stored[root.id].append(target.lineno)
+        reads = [item.lineno for item in names_in(self.function) if item.id == name and isinstance(item.ctx, ast.Load)]
+        late = any(
+            begin < line < read or any(first <= line <= last and first <= read <= last for first, last in later)
+            for line in stored[part.id]
+            for read in reads
+        )
+        if late or stored[name]:
+            cure = f"write {ast.unparse(value)}.copy() for a copy, or the array itself"
+            fail(self.at, f"{name} is a part of {part.id}, and one of both changes", cure)
 
     def _elementwise(self, target: View, value: View, operator: ast.operator | None) -> list[ast.stmt]:
         indices = self.along_axes(target.lengths)
