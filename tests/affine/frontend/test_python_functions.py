@@ -163,6 +163,7 @@ WRONG_PYTHON = {
     "for i in range(m):\n        a[i] = 0": ("line 2 column 20", "unknown name"),
     "a[:] = a[: : n]": ("line 2", "slice's step"),
     "a[:] = 2 * (a[0] + b @ b)": ("line 2 column 24", "axes are not known", "x[:] for a vector"),
+    "a[1:] = np.diff(b)": ("line 2 column 13", "nothing tells how many axes b has", "b[1:] - b[:-1]"),
     "a[:] = np.roll(a, n)": ("line 2 column 12", "roll by a number"),
     "a[:] = a - b.mean(axis=0)": ("line 2 column 16", "nothing tells how many axes", "x.shape"),
     "c = 2 * a[:]\n    a[:] = c[:, 1]": ("line 2", "c has 1 axes and more subscripts"),

@@ -124,8 +124,12 @@ class Plain(ast.NodeTransformer):
         if name == "square" and len(given) == 1:
             return ast.BinOp(given[0], ast.Mult(), given[0])
         if name == "diff" and len(given) == 1 and isinstance(given[0], ast.Name):
+            array = given[0].id
+            if not self.axes.get(array):
+                cure = f"write {array}[1:] - {array}[:-1] for a vector, or name the extents, n, m = {array}.shape"
+                fail(node, f"nothing tells how many axes {array} has", cure)
             ends = ast.Slice(ast.Constant(1)), ast.Slice(None, ast.Constant(-1))
-            before: list[ast.expr] = [ast.Slice()] * (self.axes.get(given[0].id, 1) - 1)
+            before: list[ast.expr] = [ast.Slice()] * (self.axes[array] - 1)
             parts = [ast.Tuple([*before, end], ast.Load()) if before else end for end in ends]
             later, earlier = (ast.Subscript(given[0], part, ast.Load()) for part in parts)
             return ast.BinOp(later, ast.Sub(), earlier)
