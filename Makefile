@@ -26,18 +26,18 @@ KERNELS := $(shell find src -name '*_kernels.py' -o -name '*.pxd')
 demo: .venv/ready-core
 	$(BIN)/shorthaul demo
 
-# In a new clone all processes of tests would compile the same tests at the same time, half of what collecting takes.
 kernels: .venv/ready-dev
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	$(BIN)/cythonize --quiet --inplace -3 tests/reference/pebble_game_kernels.py
 	$(BIN)/python -m compileall -q src
-	test -e .venv/ready-tests || { PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qqq > .venv/collected; \
-		mv .venv/collected .venv/ready-tests; }
 
+# In a new clone all processes would compile the same tests at the same time, half of what collecting takes: one does first.
 # Three processes keep two processors busy, as some tests wait. Files go to memory where there is much of it: a disk that
 # syncs lets them wait.
 MEMORY = $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 {print "TMPDIR=/dev/shm"}')
 test: kernels
+	test -e .venv/ready-tests || { PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qqq > .venv/collected; \
+		mv .venv/collected .venv/ready-tests; }
 	$(MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal
 
 # All random cases and the long studies: hours.
