@@ -98,6 +98,8 @@ def test_names_of_extents_are_not_those_of_arrays():
 
 
 REFUSED = {
+    "set after a loop": "double *p = u, *q = v; { int t = T; do { p[0] = q[1]; double *r = p; p = q; q = r; t--; } while (t > 0); } p = u; x[0] = p[1];",
+    "used before it is set": f"u[1] = 2; u = x; for (int t = 0; t < T; t++) {{ {STEP} double *r = u; u = v; v = r; }}",
     "under a condition": f"for (int t = 0; t < T; t++) {{ {STEP} if (t > 1) {{ double *r = u; u = v; v = r; }} }}",
     "moved as well": f"for (int t = 0; t < T; t++) {{ {STEP} double *r = u; u = v; v = r; u++; }}",
     "used as it is set": f"double *r; for (int t = 0; t < T; t++) {{ {STEP} r = u; u = v; v = r; r[0] = 1; }}",

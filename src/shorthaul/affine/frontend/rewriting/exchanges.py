@@ -111,11 +111,13 @@ def _one_array(body: Any, cycle: tuple[str, ...], runs: Sequence[_Run], known: t
     steps = {id(run.statements[-1]) for run in runs}
     gone = {id(item) for run in runs for item in run.statements} - steps
     begins = {name: first[name].name for name in cycle if isinstance(first.get(name), c_ast.ID)}
-    for item in itertools.takewhile(lambda item: not isinstance(item, c_ast.For | c_ast.While), body.block_items):
+    for item in body.block_items:  # values at first are those set before anything else is done with the pointers
         target, value = _move(item, kinds) or ("", "")
-        if target in cycle and id(item) not in gone | steps:
+        if target in cycle and target not in begins and id(item) not in gone | steps:
             begins[target] = value
             gone.add(id(item))
+        elif names_in([item]) & {*cycle}:
+            break
     arrays = [begins.get(name, name) for name in cycle]
     left = [node for node in _outside(body, gone | steps) if not isinstance(node, c_ast.Decl) or node.init is not None]
     if {*map(target_of, left)} & {*cycle, *arrays} or len({*arrays}) < len(cycle) or {*begins.values()} & {*cycle}:
