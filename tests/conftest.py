@@ -6,6 +6,7 @@ import gc
 import os
 import zlib
 from collections import defaultdict
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,17 @@ if hasattr(providers, "_get_local_constants"):
 gc.disable()  # nothing is garbage while modules are imported
 
 
+class WhereExamplesAre:
+    """Looks for doctests in files with examples alone: all others would be imported and walked, a third of collecting."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        found = yield
+        return [node for node in found if type(node) is pytest.Module or b">>> " in file_path.read_bytes()]
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(WhereExamplesAre())  # a hook of this file is not asked about src
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         from tests.commands import share_server  # keeps the environment as it is by now
 
