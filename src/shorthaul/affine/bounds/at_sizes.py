@@ -15,7 +15,7 @@ from shorthaul.affine.bounds.graphs import Graph
 from shorthaul.affine.bounds.lifetime import moments, phases, single_events
 from shorthaul.affine.bounds.partition import stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate
-from shorthaul.affine.bounds.sums import finished_sums, used_sums, waiting_sums, whole_rows
+from shorthaul.affine.bounds.sums import finished_sums, paired_rows, used_sums, waiting_sums, whole_rows
 from shorthaul.affine.effort import OutOfEffortError
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.proof import SubBound
@@ -152,6 +152,8 @@ def made_for(argued: Argued, sizes: Mapping[str, int]) -> Iterator[SubBound]:
         yield (general.tuned and general.tuned(sizes)) or general
     for item in finished_sums.finished_sums(flow):
         yield finished_sums.sub_bound(item, flow, sizes)
+    for pairs in paired_rows.paired_rows(flow):
+        yield paired_rows.sub_bound(pairs, flow, sizes)
     for used in used_sums.used_sums(flow):
         yield used_sums.sub_bound(used, flow, sizes)
     for grid in lines.lines(flow):

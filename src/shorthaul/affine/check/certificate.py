@@ -21,6 +21,12 @@ from shorthaul.affine.check.data_flow import ProgramReads, Reads
 from shorthaul.affine.check.execution import execute, fixed
 from shorthaul.affine.check.families.line_ends import wrong_ends
 from shorthaul.affine.check.families.lines import lines_of, wrong_lines, wrong_lines_formulas, wrong_lines_value
+from shorthaul.affine.check.families.paired_rows import (
+    paired_rows_of,
+    wrong_paired_formulas,
+    wrong_paired_rows,
+    wrong_paired_value,
+)
 from shorthaul.affine.check.families.strips import wrong_strips, wrong_strips_in
 from shorthaul.affine.check.families.used_sums import most_used, used_sums_of, wrong_lines_at, wrong_use
 from shorthaul.affine.check.families.waiting_sums import (
@@ -271,6 +277,12 @@ def _of_waiting_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -
     yield from _wrong_values(item, samples, wrong_waiting_value, wrong_waiting_formulas)
 
 
+def _of_paired_rows(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
+    item = paired_rows_of(part, reads)
+    yield from wrong_paired_rows(item, reads)
+    yield from _wrong_values(item, samples, wrong_paired_value, wrong_paired_formulas)
+
+
 def _of_lines(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
     item = lines_of(part, reads)
     yield from wrong_lines(item, reads)
@@ -321,6 +333,7 @@ _VERIFIED: Final[Mapping[str, Callable[[Mapping[str, Any], Reads, _Samples], Ite
     "finished sums": _of_finished_sums,
     "waiting sums": _of_waiting_sums,
     "used sums": _of_used_sums,
+    "paired rows": _of_paired_rows,
     "lines": _of_lines,
     "whole rows": _of_whole_rows,
     "stencil": _of_stencil,

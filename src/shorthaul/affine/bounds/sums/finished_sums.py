@@ -115,21 +115,25 @@ def all_sums(flow: DataFlow) -> Iterator[Sums]:
             yield flow.known[key]
 
 
+def chains_and_reads(flow: DataFlow, name: str) -> Iterator[tuple[Path, tuple[int, ...], list[Path]]]:
+    """Yield the chains along which a statement adds, the loops of their terms, and what terms read that differs."""
+    width = flow.program.by_name[name].domain.dim(_SET)
+    if width < 2:
+        return
+    usable = usable_paths(paths_into(flow, name), width)
+    for chain in (path for path in usable if path.is_chain and len(path.levels) == 1):
+        positions = axes(chain.kernel)
+        if positions is not None and len(positions) < width:
+            reads = [item for item in usable if not item.is_chain]
+            yield chain, positions, [item for item in reads if not any(r[at] for r in item.kernel for at in positions)]
+
+
 def _sums(flow: DataFlow, name: str) -> Sums | None:
     """Return the sums of a statement that share most of what they read, None if it has none."""
     width = flow.program.by_name[name].domain.dim(_SET)
-    if width < 2:
-        return None
-    usable = usable_paths(paths_into(flow, name), width)
     best: tuple[Fraction, Sums] | None = None
-    for chain in (path for path in usable if path.is_chain and len(path.levels) == 1):
-        positions = axes(chain.kernel)
-        if positions is None or len(positions) == width:
-            continue
+    for chain, positions, reads in chains_and_reads(flow, name):
         others = [at for at in range(width) if at not in positions]
-        reads = [
-            item for item in usable if not item.is_chain and not any(r[at] for r in item.kernel for at in positions)
-        ]
         for size in range(1, len(others) + 1):
             for chosen in itertools.combinations(reads, size):
                 step()
