@@ -12,6 +12,7 @@ import shorthaul
 from shorthaul.affine.frontend.python.arrays import in_loops
 from shorthaul.affine.frontend.python.makers import in_usual_words
 from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.core.errors import InputError
 
 FUNCTIONS = {
     "product": ("def f(A, B, C):\n C[:, :] = A[:, :] @ B[:, :]\n C[:, 1] += A[:, :] @ B[:, 0]\n", "44 44 44"),
@@ -53,6 +54,11 @@ FUNCTIONS = {
                " B = np.roll(A, 1, axis=0) + np.roll(A, shift=-1, axis=1) + np.roll(A, 0, 1)\n A[:, :] = B\n"), "7 7 45"),
     "several at once": (("def f(A, b):\n n, m = len(A), 3\n low = high = 0.0\n for i in range(n):\n  low, high = A[i, 1], b[i]\n"
                          "  for j in range(m):\n   A[i, j] += low * high\n"), "43 4"),
+    "rows that products and sums tell": (("def f(A, x, y):\n for i in range(4):\n  y[i] = A[i] @ x + np.dot(A[0], A[i])\n"
+                                         "  y[0] += A[i].sum() + np.mean(A[i]) * np.sum((A[i] - A[0]) ** 2)\n"), "45 5 4"),
+    "axes that sums tell": (("def f(A, s, X):\n s[:] = A.max(axis=1) / A.shape[0]\n s[1:] += A.sum(axis=1)[1:]\n"
+                            " e = np.exp(X - X.max(axis=-1, keepdims=True))\n s[:] += np.sum(e, axis=-1)\n"), "45 4 43"),
+    "rows that are assigned": ("def f(A, B):\n n, m = A.shape\n for i in range(n):\n  B[i] = 2 * A[i]\n", "45 45"),
     "added to itself": ("def f(A):\n A += A.T\n A[0, 1:] *= A[1:, 0]\n", "44"),
 }  # fmt: skip
 
@@ -116,3 +122,20 @@ def test_a_product_is_three_loops() -> None:
     assert {*made.parameters} == {"n", "m", "B_1"}
     assert np.array_equal(one.starts, other.starts)
     assert np.array_equal(one.operands, other.operands)
+
+
+UNCLEAR = ["A[i] = 2 * A[i - 1]", "A[i], A[0] = A[0], A[i]", "B[i] += A[i] * A[0]", "A[i] = v", "C[i] += A[i]"]
+
+
+@pytest.mark.parametrize("statement", UNCLEAR)
+def test_rows_that_may_be_elements_are_refused(statement: str) -> None:
+    text = f"def f(A, B, C, v):\n n, m = C.shape\n for i in range(1, n):\n  {statement}\n"
+    with pytest.raises(InputError, match="nothing tells whether A is a matrix") as found:
+        program_from_text(text)
+    assert str(found.value).startswith("line 4 column 3")
+    program_from_text(text.replace("C.shape", "C.shape\n (_,) = A.shape\n (_,) = B.shape").replace("v)", "v: float)"))
+
+
+def test_sums_along_axes_that_are_not_there_are_refused() -> None:
+    with pytest.raises(InputError, match="axes 0 to 0"):
+        program_from_text("def f(a, b):\n n = len(a)\n b[:] = np.sum(a[1:] * 2, axis=1)\n")

@@ -118,14 +118,14 @@ def test_python_functions_access_what_they_access_when_run(name: str) -> None:
 SLICES = {
     "stencil": (
         "    B[1:-1] = A[:-2] + A[2:]\n    B[0] = A[-1]\n",
-        "    n = len(B)\n    for i in range(n - 2):\n        B[i + 1] = A[i] + A[i + 2]\n    B[0] = A[n - 1]\n",
+        "    (n,) = B.shape\n    (_,) = A.shape\n    for i in range(n - 2):\n        B[i + 1] = A[i] + A[i + 2]\n    B[0] = A[n - 1]\n",
     ),
     "rows": (
         "    for k in range(3):\n        B[k, :] += A[k, 1] * C[k + 1, 2:]\n",
         "    m = C.shape[1]\n    for k in range(3):\n        for j in range(m - 2):\n            B[k, j] += A[k, 1] * C[k + 1, j + 2]\n",
     ),
     "names of rows": (
-        "    n, m = A.shape\n    for k in range(n):\n        row = A[k]\n        row[:] *= B[k]\n        C[k] = row[0]\n",
+        "    n, m = A.shape\n    (_,) = B.shape\n    for k in range(n):\n        row = A[k]\n        row[:] *= B[k]\n        C[k] = row[0]\n",
         "    n, m = A.shape\n    for k in range(n):\n        for j in range(m):\n            A[k, j] *= B[k]\n        C[k] = A[k, 0]\n",
     ),
     "zeros": (

@@ -28,7 +28,7 @@ from shorthaul.affine.frontend.python.array_pieces import (
     subscript,
     times,
 )
-from shorthaul.affine.frontend.python.axes import told_axes
+from shorthaul.affine.frontend.python.axes import least_axes, told_axes
 from shorthaul.affine.frontend.python.pieces import (
     REALS,
     base_of,
@@ -71,11 +71,9 @@ class Views:
 
     def _note(self, node: ast.AST) -> None:
         """Note how many axes an array has, as far as one node says it."""
-        if isinstance(node, ast.Subscript):
-            base, subscripts = base_of(node)
-            if isinstance(base, ast.Name):
-                self.note_axes(base.id, sum(not is_new(item) for item in subscripts))
-        elif isinstance(node, ast.Attribute) and node.attr == "T" and isinstance(node.value, ast.Name):
+        for name, count in least_axes(node):
+            self.note_axes(name, count)
+        if isinstance(node, ast.Attribute) and node.attr == "T" and isinstance(node.value, ast.Name):
             self.note_axes(node.value.id, 2)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple) and shape_of(node.value):
             array, axis = shape_of(node.value) or ("", 0)
@@ -373,6 +371,8 @@ class Views:
         if options or (axis is not None and number is None):
             fail(node, "the sum along axes is not understood", "sum along one axis or all, np.sum(A, axis=1)")
         rank = len(view.lengths)
+        if number is not None and not -rank <= number < rank:
+            fail(node, f"an array of axes 0 to {rank - 1} is summed along another one", "count axes from 0")
         inside = range(rank) if number is None else [number % rank]
         loops = self._indices(len(inside), rank)
         outer = [at for at in range(rank) if at not in inside]

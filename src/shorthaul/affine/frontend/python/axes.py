@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 
-from shorthaul.affine.frontend.python.array_pieces import in_place, is_new
-from shorthaul.affine.frontend.python.pieces import base_of, called_name, shape_of
+from shorthaul.affine.frontend.python.array_pieces import MODULES, SUMS, in_place, is_new
+from shorthaul.affine.frontend.python.pieces import base_of, called_name, fail, names_in, number_of, shape_of
 
 
 def told_axes(function: ast.FunctionDef, ranks: Mapping[str, int], numbers: Collection[str]) -> dict[str, int]:
@@ -27,7 +27,82 @@ def told_axes(function: ast.FunctionDef, ranks: Mapping[str, int], numbers: Coll
         if known == before and not _called_so(function, known, arguments):
             shapes = filter(None, map(shape_of, (item for item in ast.walk(function) if isinstance(item, ast.expr))))
             known |= {name: 1 for name, axis in shapes if not axis and name in arguments and name not in known}
-            return {name: known[name] for name in arguments if known.get(name) and name not in ranks}
+            return {name: known[name] for name in arguments if known.get(name, 0) > ranks.get(name, 0)}
+
+
+def least_axes(node: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield names of arrays with the axes that they have at least: by subscripts, lengths, products and sums.
+
+    >>> (
+    ...     [*least_axes(ast.parse("A[i] @ x", mode="eval").body)],
+    ...     [*least_axes(ast.parse("A.sum(axis=1)", mode="eval").body)],
+    ... )
+    ([('A', 2)], [('A', 2)])
+    """
+    if isinstance(node, ast.Subscript):
+        base, subscripts = base_of(node)
+        if isinstance(base, ast.Name):
+            yield base.id, sum(not is_new(item) for item in subscripts)
+    if isinstance(node, ast.expr) and (shape := shape_of(node)) is not None and shape[1]:
+        yield shape[0], shape[1] + 1
+    rests = [(one, 1) for one, _ in _factors(node)] if isinstance(node, ast.expr) else []
+    if isinstance(node, ast.Call) and (summed := _summed(node)) is not None:
+        axis = 0 if summed[1] is None else number_of(summed[1]) or 0
+        rests.append((summed[0], axis + 1 if axis >= 0 else -axis))
+    for whole, count in rests:
+        found = [(base.id, given) for base, given in map(base_of, in_place(whole)) if isinstance(base, ast.Name)]
+        if any(is_new(item) or isinstance(item, ast.Slice) for _, given in found for item in given):
+            found = [(base.id, given) for base, given in [base_of(whole)] if isinstance(base, ast.Name)]
+        capitals = [item for item in found if item[0][0].isupper()]
+        for name, given in capitals or found:
+            if (given or count > 1) and not any(map(is_new, given)):
+                yield name, count + sum(not isinstance(item, ast.Slice) for item in given)
+
+
+def refuse_unclear_rows(function: ast.FunctionDef, ranks: Mapping[str, int]) -> None:
+    """Raise where ``A[i]`` of an argument with a capital may be a row as well as an element: nothing tells which.
+
+    Elements of others, sums in place, comparisons, and functions of numbers tell that it is an element.
+    """
+    parts = [item for item in ast.walk(function) if isinstance(item, ast.expr)]
+    told = {ast.unparse(item.value) for item in parts if isinstance(item, ast.Subscript) and _is_sliced(item)}
+    statements = [item for item in ast.walk(function) if isinstance(item, ast.Assign | ast.AugAssign)]
+    told |= {shape[0] for item in statements if (shape := shape_of(item.value)) is not None and shape[1] is None}
+    for item in parts:
+        if isinstance(item, ast.Compare) or (isinstance(item, ast.Call) and _is_of_numbers(item)):
+            inside = [one for one in ast.walk(item) if isinstance(one, ast.Subscript) and shape_of(one) is None]
+            told |= {ast.unparse(base_of(one)[0]) for one in inside}
+    free = {item.arg for item in function.args.args if item.arg[0].isupper() and ranks.get(item.arg) == 1}
+    unknown = {item.arg for item in function.args.args if item.annotation is None} - ranks.keys()
+    rows: dict[str, ast.stmt] = {}
+    while told & free or not rows:
+        free -= told
+        rows = {"": function}
+        for statement in statements:
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+            read = {one.id for one in names_in(statement.value)} & free
+            if isinstance(statement.value, ast.Name) and statement.value.id in unknown:  # may be a row, too
+                read |= {one.id for one in names_in(target)} & free
+            for base, subscripts in map(base_of, getattr(target, "elts", [target])):
+                name = base.id if isinstance(base, ast.Name) else ""
+                single = [one for one in subscripts if not isinstance(one, ast.Slice)]
+                if name in free or len(single) < ranks.get(name, 0):
+                    rows |= dict.fromkeys(read, statement)
+                elif subscripts or isinstance(statement, ast.AugAssign):
+                    told |= read
+    for name in sorted(free & rows.keys()):
+        cure = f"name its extents, n, m = {name}.shape for a matrix, (n,) = {name}.shape for a vector"
+        fail(rows[name], f"nothing tells whether {name} is a matrix, whose rows are meant, or a vector", cure)
+
+
+def _is_sliced(node: ast.Subscript) -> bool:
+    return isinstance(node.slice, ast.Slice)
+
+
+def _is_of_numbers(node: ast.Call) -> bool:
+    """True for functions of Python that take numbers alone."""
+    of_math = isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "math"
+    return of_math or (isinstance(node.func, ast.Name) and node.func.id in {"min", "max", "float", "int"})
 
 
 def _follow(statement: ast.Assign | ast.AugAssign, known: dict[str, int], arguments: Collection[str]) -> None:
@@ -38,6 +113,9 @@ def _follow(statement: ast.Assign | ast.AugAssign, known: dict[str, int], argume
         found = _axes(statement.value, known)
         if found is not None and (target.id not in arguments or (found and isinstance(statement, ast.AugAssign))):
             known[target.id] = found  # an argument is updated in place where an array is added to it
+    base, subscripts = base_of(target)
+    if axes == 0 and subscripts and isinstance(base, ast.Name) and base.id in arguments:  # rows are assigned to a row
+        known[base.id] += _axes(statement.value, known) or 0
     for item in in_place(statement.value):
         for one, other in _factors(item):
             beside = _axes(other, known)
@@ -49,15 +127,27 @@ def _called_so(function: ast.FunctionDef, known: dict[str, int], arguments: Coll
     """Note the axes of one name in a product by its first letter; False if there is nothing to be noted."""
     free = {name for name in arguments if name not in known}
     pairs = [pair for item in ast.walk(function) if isinstance(item, ast.expr) for pair in _factors(item)]
-    for one, _ in pairs:
+    calls = [item for item in ast.walk(function) if isinstance(item, ast.Call)]
+    along = [summed[0] for item in calls if (summed := _summed(item)) is not None and summed[1] is not None]
+    for one in (*(one for one, _ in pairs), *along):
         if isinstance(one, ast.Name) and one.id in free and one.id[0].isupper():
             known[one.id] = 2
             return True
     for one, other in pairs:
-        if isinstance(one, ast.Name) and one.id in free and _axes(other, known) == 2:
+        if isinstance(one, ast.Name) and one.id in free and _axes(other, known):
             known[one.id] = 1
             return True
     return False
+
+
+def _summed(node: ast.Call) -> tuple[ast.expr, ast.expr | None] | None:
+    """Return what a call sums along axes, and the axis."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in SUMS:
+        return None
+    of_module = isinstance(node.func.value, ast.Name) and node.func.value.id in MODULES
+    given = [*([] if of_module else [node.func.value]), *node.args]
+    axes = [*given[1:], *(item.value for item in node.keywords if item.arg == "axis")]
+    return (given[0], axes[0] if axes else None) if given else None
 
 
 def _factors(node: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
