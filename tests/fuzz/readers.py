@@ -31,7 +31,14 @@ from tests.fuzz.mutators import (
 )
 from tests.fuzz.notations import mutate_notation, splice
 from tests.fuzz.operators import mutate_operators, networks
-from tests.fuzz.programs import PRODUCT_IN_PYTHON, STEPS_IN_C, STEPS_IN_PYTHON
+from tests.fuzz.programs import (
+    BLUR_IN_C,
+    COPIES_IN_C,
+    ELEMENTS_IN_PYTHON,
+    PRODUCT_IN_PYTHON,
+    STEPS_IN_C,
+    STEPS_IN_PYTHON,
+)
 
 ROOT = Path(__file__).parents[2]
 ANSWERS = (InputError, InfeasibleError, NoPlanError)
@@ -300,7 +307,7 @@ HYPERDAG = "%% comment\n1 4 2\n0 9 2 % last number\n0 1\n1 1\n2 1\n3 1\n0 1\n0 3
 READERS = (
     Reader("affine plan", ".json", mutate_json, of_plan("affine", ".json"), read_order, check_order),
     Reader("affine columns", ".npz", mutate_archive, of_plan("affine", ".npz"), read_order, check_order),
-    Reader("C", ".c", mutate_text, texts(example("blur.c"), STEPS_IN_C, suffix=".c"), read_program),
+    Reader("C", ".c", mutate_text, texts(BLUR_IN_C, STEPS_IN_C, COPIES_IN_C, suffix=".c"), read_program),
     Reader("dataflow network", ".json", mutate_json, network_json, case_of("dataflow")),
     Reader("SDF3", ".xml", mutate_text, network_xml, case_of("dataflow")),
     Reader("dataflow platform", ".json", mutate_json, platform_json, shorthaul.dataflow.load_platform),
@@ -385,7 +392,13 @@ READERS = (
         texts("a b\nb c\na c\n", "# x\n0 1\n1 2\n", suffix=".edgelist"),
         case_of("pebble"),
     ),
-    Reader("Python", ".py", mutate_text, texts(PRODUCT_IN_PYTHON, STEPS_IN_PYTHON, suffix=".py"), read_program),
+    Reader(
+        "Python",
+        ".py",
+        mutate_text,
+        texts(PRODUCT_IN_PYTHON, STEPS_IN_PYTHON, ELEMENTS_IN_PYTHON, suffix=".py"),
+        read_program,
+    ),
     Reader(
         "values of affine maps",
         ".txt",

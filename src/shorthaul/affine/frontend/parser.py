@@ -265,8 +265,19 @@ def _parse_function(done: Preprocessed, chunk: _Chunk, typedefs: list[str]) -> A
         raise InputError("is nested too deeply", allowed="a few hundred levels") from None
     for item in reversed(tree.ext):
         if isinstance(item, c_ast.FuncDef):
+            _refuse_untyped(item, done)
             return item
     raise InputError("has no function definition", place=f"line {chunk.first + 1}", cure=_CURE_MISSING)
+
+
+def _refuse_untyped(definition: Any, done: Preprocessed) -> None:
+    """Refuse parameters that are names alone, whose types stand behind them if anywhere (C before 1989)."""
+    listed = definition.decl.type.args
+    for item in [] if listed is None else listed.params:
+        if isinstance(item, c_ast.ID):
+            place = f"line {item.coord.line} column {done.column(item.coord.line, item.coord.column)}"
+            cure = "write its type in front of its name, between the parentheses"
+            raise InputError("the parameter has no type", place=place, value=item.name, cure=cure)
 
 
 def _placed(message: str, parser: Any) -> str:
