@@ -37,7 +37,7 @@ WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror")
 SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover")
 
 
-def made(program: Program | str, size: str, work: float = 2 if ALL else 1.2) -> CodeExtra:
+def made(program: Program | str, size: str, work: float = 2 if ALL else 0.2) -> CodeExtra:
     return shorthaul.affine.code(program, size=size, effort=work).extra
 
 
@@ -133,7 +133,7 @@ SIDES = (
 
 
 @needs_compiler
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 60))])
+@pytest.mark.parametrize("seed", [56, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(56))])
 def test_strips_keep_every_dependence(seed: int, tmp_path: Path) -> None:
     found = made(random_nest(random.Random(seed)), "n=21,S=40")["code"]
     assert_agrees(run(found, tmp_path, *SANITIZED))
@@ -151,7 +151,7 @@ def test_a_strip_gathers_no_column() -> None:
       for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) C[i][j] += A[i][k] * B[j][k];
 #pragma endscop
     }"""
-    found = made(source, "n=56,S=1500", 0.5)["code"]
+    found = made(source, "n=56,S=1500")["code"]
     assert re.search(r"S0\(\(c\d+ \+ 7\), c\d+, c\d+\);", found)
 
 
@@ -322,7 +322,7 @@ def test_rows_behind_pointers(tmp_path: Path) -> None:
         }
       for (int p = 0; p < n * m; p++) best[0] += p;
     }"""
-    assert_agrees(run(made(source, "n=6,m=5,S=20")["code"], tmp_path, *SANITIZED, "-Wpedantic"))
+    assert_agrees(run(made(source, "n=6,m=5,S=20", 0.7)["code"], tmp_path, *SANITIZED, "-Wpedantic"))
 
 
 @needs_compiler
@@ -332,14 +332,14 @@ def test_pointers_macros_and_unsigned_sizes(tmp_path: Path) -> None:
 
 
 def test_large_sizes_need_no_list() -> None:
-    found = made("gemm", "NI=3000,NJ=3000,NK=3000,S=32768", 0.4)
+    found = made("gemm", "NI=3000,NJ=3000,NK=3000,S=32768")
     assert found["loads_words"] is not None
     assert len(found["code"]) < 11_000
 
 
 def test_the_command(tmp_path: Path) -> None:
     target = tmp_path / "tiled.c"
-    size = ("--size", "NI=9,NJ=9,NK=9,S=40")
+    size = ("--size", "NI=9,NJ=9,NK=9,S=40", "--effort", "0.2")
     done = command("affine", "code", "gemm", *size, "-o", str(target))
     assert done.returncode == 0, done.stderr
     assert target.read_text() == command("affine", "code", "gemm", *size).stdout
