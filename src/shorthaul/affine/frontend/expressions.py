@@ -313,3 +313,10 @@ def _moved(item: Any, kind: isl.dim_type, position: int, iterator: str) -> Any:
     if found < 0:  # an iterator that no constraint mentions
         return item.insert_dims(kind, position, 1).set_dim_name(kind, position, iterator)
     return item.move_dims(kind, position, isl.dim_type.param, found, 1)
+
+
+def named_dims(item: Any, names: Sequence[str], kind: isl.dim_type) -> Any:
+    """Return a set or a map whose first dimensions of a kind have ``names``."""
+    for position, name in enumerate(names):
+        item = item.set_dim_name(kind, position, name)
+    return item

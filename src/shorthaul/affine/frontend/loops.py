@@ -68,7 +68,7 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
     if end is not tested and not names.assume_none(params.intersect(_passed(end, first, names))):
         raise _never_ends(node, names)
     if not _is_plain(end, name, step):
-        result = result.subtract(_from_failure_on(reached.subtract(holds), internal, step))
+        result = result.subtract(from_failure_on(reached.subtract(holds), internal, step))
     _require_end(result, internal, node, names)
     sign = isl.Val(1 if step > 0 else -1)
     value, done = iterator.scale_val(sign), iterator.sub(first).scale_val(sign)
@@ -238,12 +238,13 @@ def _passed(end: Any, first: isl.PwAff, names: Names) -> isl.Set:
     return first.gt_set(limit) if end.op == "<" else first.lt_set(limit)
 
 
-def _from_failure_on(failed: isl.Set, name: str, step: int) -> isl.Set:
-    """Return the iterations at which the loop has ended: those at or after one where the condition fails."""
+def from_failure_on(failed: isl.Set, name: str, step: int, *, after: bool = False) -> isl.Set:
+    """Return the iterations at which the loop has ended: those at or ``after`` one where the condition fails."""
     if failed.is_empty():
         return failed
     points = bound_set(failed, [name], "").reset_tuple_id()
-    later = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [a] -> [b] : b {'>=' if step > 0 else '<='} a }}")
+    order = f"{'>' if step > 0 else '<'}{'' if after else '='}"
+    later = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [a] -> [b] : b {order} a }}")
     ended = points.apply(later)
     ended = ended.move_dims(isl.dim_type.param, ended.dim(isl.dim_type.param), isl.dim_type.set, 0, 1)
     return ended.set_dim_name(isl.dim_type.param, ended.dim(isl.dim_type.param) - 1, name).params()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import islpy as isl
 from pycparser import c_ast
@@ -34,14 +34,17 @@ from shorthaul.affine.frontend.expressions import (
     c_text,
     condition,
     integer,
+    named_dims,
     variable,
 )
 from shorthaul.affine.frontend.extents import complete_extents, refuse_outside
-from shorthaul.affine.frontend.loops import by_factors, iterations
+from shorthaul.affine.frontend.loops import by_factors, from_failure_on, iterations
 from shorthaul.affine.frontend.parser import Region, parse
 from shorthaul.affine.frontend.phases import phases
 from shorthaul.affine.frontend.python.region import is_python, python_region
 from shorthaul.affine.frontend.rewriting.choices import choices
+from shorthaul.affine.frontend.rewriting.counting import ends
+from shorthaul.affine.frontend.rewriting.jumps import require_static_control
 from shorthaul.affine.frontend.rewriting.scopes import names_as_written
 from shorthaul.affine.frontend.rewriting.trees import statements_of
 from shorthaul.affine.frontend.symbols import Symbols, depth, element_bytes, extents, symbols
@@ -51,16 +54,6 @@ from shorthaul.affine.model import Array, Program, Reference, Statement
 from shorthaul.core.arguments import public
 from shorthaul.core.document import decode_text
 from shorthaul.core.errors import InputError
-
-_CONTROL = {
-    "While": ("a while loop is not static control", "write it as a for loop whose bounds are affine"),
-    "DoWhile": ("a do loop is not static control", "write it as a for loop whose bounds are affine"),
-    "Break": ("break is not static control", "put the condition into the loop's bound"),
-    "Continue": ("continue stands in no loop of the region", "put the rest of the body under an affine if"),
-    "Goto": ("goto is not static control", "use for loops and affine conditions"),
-    "Return": ("return is not static control", "end the region before it"),
-    "Switch": ("switch is not static control", "use affine if conditions"),
-}
 
 
 def load(path: Path, data: bytes, function: str | None = None) -> Program:
@@ -128,6 +121,7 @@ def _built(region: Region, text: str) -> Program:
         raise
 
 
+_NONE: Final = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : false }")
 #: A header beside the file, which is not read and may declare arrays.
 _LOCAL_HEADER = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"', re.MULTILINE)
 
@@ -173,6 +167,7 @@ class _Builder:
         self.drafts: list[_Draft] = []
         self.assumed: list[isl.Set] = []
         self.source = ""
+        self.broken: isl.Set | None = None  #: where the loop around has ended in this iteration, None in no loop
 
     def names(self, scope: _Scope) -> Names:
         """Return what identifiers mean in ``scope``."""
@@ -226,6 +221,8 @@ class _Builder:
     def block(self, items: Sequence[Any], scope: _Scope, position: int = 0) -> int:
         """Walk the statements of a block in order, from ``position`` in time; return the next free position."""
         for item in items:
+            if self.broken is not None and not self.broken.is_empty():
+                scope = replace(scope, params=scope.params.subtract(self.broken))
             if isinstance(item, c_ast.Decl | c_ast.DeclList):
                 for declaration in item.decls if isinstance(item, c_ast.DeclList) else [item]:
                     scope, position = self.declaration(declaration, scope, position)
@@ -235,12 +232,12 @@ class _Builder:
                 position = self.loop(item, scope, position)
             elif isinstance(item, c_ast.If):
                 position = self.branch(item, scope, position)
+            elif isinstance(item, c_ast.Break) and self.broken is not None:
+                self.broken |= scope.params
             elif isinstance(item, c_ast.DoWhile) and constant(item.cond, {}) == 0:  # as macros have it
                 position = self.block([item.stmt], scope, position)
-            elif type(item).__name__ in _CONTROL:
-                problem, cure = _CONTROL[type(item).__name__]
-                raise InputError(problem, place=self.place(item), value=c_text(item)[:80], cure=cure)
             elif not isinstance(item, c_ast.Pragma | c_ast.EmptyStatement):
+                require_static_control(item, self.place(item))
                 position = self.expression(item, scope, position)
         return position
 
@@ -253,10 +250,8 @@ class _Builder:
         if node.init is None or node.name in self.symbols.loops:  # a loop sets its iterator itself
             return scope, position
         if node.name in self.symbols.data or node.name in self.symbols.written:
-            made = self.assign(
-                c_ast.Assignment("=", c_ast.ID(node.name, node.coord), node.init, node.coord), scope, position
-            )
-            return scope, position + made
+            setting = c_ast.Assignment("=", c_ast.ID(node.name, node.coord), node.init, node.coord)
+            return scope, position + self.assign(setting, scope, position)
         return replace(scope, locals={**scope.locals, node.name: node.init}), position
 
     def loop(self, node: Any, scope: _Scope, position: int) -> int:
@@ -267,7 +262,9 @@ class _Builder:
             return self.loop(factors.loops, named, position)
         name, values = iterations(node, self.names(scope), scope.params, scope.iterators)
         body = statements_of(node.stmt)
-        apart = phases(body, name, values)
+        if ends(node.stmt, c_ast.Break):
+            values = self.until_broken(body, name, values, scope)
+        apart, around = phases(body, name, values), self.broken
         outer = replace(scope, env={known: value for known, value in scope.env.items() if known != name.written})
         if counter := apart[0].counter:
             outer = replace(
@@ -279,9 +276,22 @@ class _Builder:
             )
         after = 0 if counter else position
         for phase in apart:
+            self.broken = _NONE
             known = scope.locals if phase.value is None else {**scope.locals, name.written: phase.value}
             after = self.block(body, replace(outer, params=phase.reached, locals=known), after)
+        self.broken = around
         return position + 1 if counter else after
+
+    def until_broken(self, body: Sequence[Any], name: Any, values: isl.Set, scope: _Scope) -> isl.Set:
+        """Return the iterations of a loop up to the first that breaks, by a walk whose statements are forgotten."""
+        drafts, around, self.broken = len(self.drafts), self.broken, _NONE
+        env = {**scope.env, name.written: variable(name.internal)}
+        self.block(body, replace(scope, params=values, env=env, iterators=(*scope.iterators, name.internal)))
+        step = 1 if name.value.is_equal(variable(name.internal)) else -1
+        later = from_failure_on(self.broken, name.internal, step, after=True)
+        self.broken = around
+        del self.drafts[drafts:]
+        return values.subtract(later)
 
     def branch(self, node: Any, scope: _Scope, position: int) -> int:
         """Walk an if; return the next free position. One on data is a choice for everything that it assigns."""
@@ -430,11 +440,13 @@ class _Builder:
     ) -> Statement:
         """Return one statement with its sets, without the iterators that are not ``kept``."""
         scope = draft.scope
-        fewer = without(_named(domain, scope.iterators, isl.dim_type.set), isl.dim_type.set, kept).align_params(space)
+        fewer = without(named_dims(domain, scope.iterators, isl.dim_type.set), isl.dim_type.set, kept).align_params(
+            space
+        )
         fewer = without_divisions(fewer, isl.Set.universe(fewer.get_space())).coalesce()
 
         def reduced(found: isl.Map) -> isl.Map:
-            named = _named(found, scope.iterators, isl.dim_type.in_)
+            named = named_dims(found, scope.iterators, isl.dim_type.in_)
             return without(named, isl.dim_type.in_, kept).align_params(space).coalesce()
 
         def relation(access: Access) -> isl.Map:
@@ -486,9 +498,3 @@ class _Builder:
             dimensions = len(elements[id(access)])
             result[access.array] = Array(access.array, dimensions, extents(declared), element_bytes(declared))
         return dict(sorted(result.items()))
-
-
-def _named(item: Any, names: Sequence[str], kind: isl.dim_type) -> Any:
-    for position, name in enumerate(names):
-        item = item.set_dim_name(kind, position, name)
-    return item

@@ -30,7 +30,7 @@ def with_moves_apart(items: Sequence[Any]) -> list[Any]:
     result: list[Any] = []
     for item in items:
         node = in_blocks(item, with_moves_apart)
-        if isinstance(node, c_ast.For | c_ast.While | c_ast.DoWhile) and _ends(node.stmt, c_ast.Continue):
+        if isinstance(node, c_ast.For | c_ast.While | c_ast.DoWhile) and ends(node.stmt, c_ast.Continue):
             node.stmt = c_ast.Compound(without_rest(statements_of(node.stmt)), node.stmt.coord)
         if isinstance(node, c_ast.While | c_ast.DoWhile):
             node = _as_for(node)
@@ -63,7 +63,7 @@ def without_rest(items: Sequence[Any], end: type = c_ast.Continue) -> list[Any]:
     for at, item in enumerate(items):
         if isinstance(item, end):
             return list(items[:at])
-        if not _ends(item, end):
+        if not ends(item, end):
             continue
         rest = items[at + 1 :]
         if isinstance(item, c_ast.Compound):
@@ -75,12 +75,12 @@ def without_rest(items: Sequence[Any], end: type = c_ast.Continue) -> list[Any]:
     return list(items)
 
 
-def _ends(node: Any, end: type) -> bool:
+def ends(node: Any, end: type) -> bool:
     """True if a statement of this body, and of no loop inside, ends it."""
     if isinstance(node, c_ast.If):
-        return _ends(node.iftrue, end) or _ends(node.iffalse, end)
+        return ends(node.iftrue, end) or ends(node.iffalse, end)
     return isinstance(node, end) or (
-        isinstance(node, c_ast.Compound) and any(_ends(item, end) for item in statements_of(node))
+        isinstance(node, c_ast.Compound) and any(ends(item, end) for item in statements_of(node))
     )
 
 

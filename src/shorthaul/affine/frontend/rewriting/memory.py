@@ -57,9 +57,13 @@ def without_calls_on_memory(
             if isinstance(node, c_ast.If) and _is_null(node.cond, pointers):
                 result += [] if node.iffalse is None else [node.iffalse]
                 continue
-            if isinstance(node, c_ast.Decl) and node.name in made and (node.init is None or _allocates(node.init)):
+            is_made = target_of(node) in made and _allocates(_value(node))
+            if is_made and _called(_value(node)) == "calloc":
+                cleared = _loops(_cleared(target_of(node), _value(node)), kinds, counter)
+                result.append(node if cleared is None else cleared)
+            if isinstance(node, c_ast.Decl) and node.name in made and (node.init is None or is_made):
                 declarations[node.name] = node.type
-            elif not isinstance(node, c_ast.Assignment) or not _allocates(node.rvalue) or target_of(node) not in made:
+            elif not is_made:
                 sizes = [one.expr for one in nodes([node]) if isinstance(one, c_ast.UnaryOp) and one.op == "sizeof"]
                 told = not any(is_name(one, name) for one in sizes for name in parameters)
                 result.append((_loops(node, kinds, counter) if told else None) or node)
@@ -83,8 +87,18 @@ def _is_zero(node: Any) -> bool:
 def _allocates(node: Any) -> bool:
     while isinstance(node, c_ast.Cast):
         node = node.expr
-    names = ("malloc", "aligned_alloc")
-    return isinstance(node, c_ast.FuncCall) and any(is_name(node.name, name) for name in names)
+    return _called(node) in {"malloc", "aligned_alloc", "calloc"}
+
+
+def _called(node: Any) -> str:
+    return getattr(node.name, "name", "") if isinstance(node, c_ast.FuncCall) else ""
+
+
+def _cleared(name: str, call: Any) -> Any:
+    """Return the ``memset`` that sets to zero what ``calloc`` gives."""
+    size = joined([] if call.args is None else call.args.exprs, "*", call.coord)
+    given = [c_ast.ID(name, call.coord), c_ast.Constant("int", "0", call.coord), size]
+    return c_ast.FuncCall(c_ast.ID("memset", call.coord), c_ast.ExprList(given, call.coord), call.coord)
 
 
 def _is_null(node: Any, kinds: Mapping[str, Any]) -> bool:
@@ -100,7 +114,7 @@ def _is_null(node: Any, kinds: Mapping[str, Any]) -> bool:
 
 def _loops(node: Any, kinds: Mapping[str, Any], counter: str) -> Any:
     """Return the loops that ``memset`` with zeros or ``memcpy`` is; None for other statements."""
-    called = getattr(node.name, "name", "") if isinstance(node, c_ast.FuncCall) else ""
+    called = _called(node)
     if called not in ("memset", "memcpy") or node.args is None or len(node.args.exprs) != 3:
         return None
     target, value, size = node.args.exprs
@@ -132,11 +146,13 @@ def _extents(pointer: Any, size: Any, kinds: Mapping[str, Any]) -> list[Any] | N
         return None
     is_type = isinstance(sizes[0], c_ast.Typename)
     inner, of_what = ([], words_of(sizes[0].type)) if is_type else _axes(element(sizes[0]), kinds)
-    if of_what != words or (inner and (counts or None in inner)):
+    if of_what != words or None in inner:
         return None
+    start = found is None or found[1] is None
+    if inner and counts:  # rows
+        return [joined(counts, "*", None), *inner] if start and len(axes) == len(inner) + 1 else None
     if len(axes) == 1 and counts:
         return [joined(counts, "*", None)]
-    start = found is None or found[1] is None
     told = inner if not counts else axes if sorted(map(_text, axes)) == sorted(map(c_text, counts)) else []
     return told if start and len(told) == len(axes) else None
 

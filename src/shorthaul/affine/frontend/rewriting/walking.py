@@ -24,7 +24,7 @@ from shorthaul.affine.frontend.polynomials import (
     times,
     with_value,
 )
-from shorthaul.affine.frontend.rewriting.counting import alone, amount, counter, is_free, listed, parts
+from shorthaul.affine.frontend.rewriting.counting import alone, amount, counter, ends, is_free, listed, parts
 from shorthaul.affine.frontend.rewriting.places import (
     Hole,
     Place,
@@ -344,7 +344,7 @@ class _Run(Values):
             self.values[name] = self._around(turn, names[name], before[name], self.values[name])
         is_once = isinstance(test, c_ast.BinaryOp)  # as do loops have it
         trips = self.trips(test.right if is_once else test, main, low, turn.step)
-        if trips is not None and self.mentioned(atoms(trips)) & (turn.inner | {main}):
+        if trips is not None and (self.mentioned(atoms(trips)) & (turn.inner | {main}) or ends(node.stmt, c_ast.Break)):
             trips = None
         if trips is not None and is_once and not atoms(trips):
             trips = number(max(1, trips.get((), 0)))

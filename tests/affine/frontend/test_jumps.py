@@ -1,0 +1,73 @@
+"""Loops that break and switches: the same accesses as those of loops with the bound, and of branches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.affine.c_code.test_code import SANITIZED, assert_agrees, needs_compiler, run
+from tests.affine.frontend.test_inputs import assert_same
+
+import shorthaul
+from shorthaul.affine.model import Program
+from shorthaul.core.errors import InputError
+
+BEFORE = """
+static void mode(int m, double *v) { switch (m) { case 0: return; case 1: v[0] = 1; break; default: v[1] = 2; } v[2] = 3; }
+"""
+HEAD = "int n, int m, double A[n][n], double *x, double *y"
+EQUAL = {
+    "at a value": ("for (int i = 0; i < n; i++) { if (i >= 5) break; y[i] = x[i]; }", "for (int i = 0; i < n && i < 5; i++) y[i] = x[i];"),
+    "downwards": ("for (int i = n - 1; i >= 0; i--) { if (i == 3) break; y[i] = x[i]; }",
+                  "for (int i = n - 1; i >= 0 && (n <= 3 || i > 3); i--) y[i] = x[i];"),
+    "in the middle": ("for (int i = 0; i < n; i++) { x[i] = 1; if (i > m) { y[0] = 2; break; } y[i] = 3; }",
+                      "for (int i = 0; i < n && (i <= m + 1 || i == 0); i++) { x[i] = 1; if (i > m) y[0] = 2; else y[i] = 3; }"),
+    "where it holds first": ("for (int i = 1; i < n; i++) { if (i == 3 || i == 7) break; y[i] = 0; }", "for (int i = 1; i < n && i < 3; i++) y[i] = 0;"),
+    "the inner of two": ("for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) { y[i] += A[i][j]; if (j == i) break; } x[i] = 0; }",
+                         "for (int i = 0; i < n; i++) { for (int j = 0; j <= i; j++) y[i] += A[i][j]; x[i] = 0; }"),
+    "both of two": ("for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) { if (j > m) break; y[i] += A[i][j]; } if (i == m) break; }",
+                    "for (int i = 0; i < n && i <= m; i++) for (int j = 0; j < n && j <= m; j++) y[i] += A[i][j];"),
+    "without a condition": ("for (int i = 0; ; i++) { if (i == n) break; y[i] = 0; }", "for (int i = 0; i != n; i++) y[i] = 0;"),
+    "while 1": ("int i = 0; while (1) { if (i >= n) break; y[i] = 0; i++; }", "for (int i = 0; i < n; i++) y[i] = 0;"),
+    "while 1, at the end": ("int i = 0; while (1) { y[i] = 0; i++; if (i >= n) break; }", "int i = 0; do { y[i] = 0; i++; } while (i < n);"),
+    "switch on a parameter": ("switch (m) { case 1: y[0] = 1; break; case 2: case 4: y[1] = 2; break; default: y[2] = 3; }",
+                              "if (m == 1) y[0] = 1; else if (m == 2 || m == 4) y[1] = 2; else y[2] = 3;"),
+    "switch that falls through": ("switch (n & 3) { case 2: y[2] = 0; case 1: y[1] = 0; break; case 0:; }",
+                                  "if ((n & 3) == 2) { y[2] = 0; y[1] = 0; } else if ((n & 3) == 1) y[1] = 0;"),
+    "switch in a loop": ("for (int i = 0; i < n; i++) { switch (i % 3) { default: y[i] = 0; break; case 1: if (i > m) break; y[i] = 1; break; case 2: continue; } x[i] = 0; }",
+                         "for (int i = 0; i < n; i++) { if (i % 3 == 1) { if (i <= m) y[i] = 1; } else if (i % 3 == 2) continue; else y[i] = 0; x[i] = 0; }"),
+    "switch on data": ("for (int i = 0; i < n; i++) switch ((int)x[i]) { case 0: y[i] = 1; break; default: y[i] = 2; }",
+                       "for (int i = 0; i < n; i++) y[i] = (int)x[i] == 0 ? 1 : 2;"),
+    "zeros that are allocated": ("double *p = calloc(n, sizeof(double)), (*q)[m]; q = calloc(n, sizeof *q); p[0] = q[0][1];",
+                                 "double *p, (*q)[m]; for (int i = 0; i < n; i++) p[i] = 0; for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) q[i][j] = 0; p[0] = q[0][1];"),
+}  # fmt: skip
+
+
+def program(body: str) -> Program:
+    return shorthaul.affine.program_from_text(f"{BEFORE}void f({HEAD}) {{\n{body}\n}}\n", function="f")
+
+
+@pytest.mark.parametrize(("body", "same"), EQUAL.values(), ids=EQUAL.keys())
+def test_jumps_are_branches_and_bounds(body: str, same: str) -> None:
+    assert_same(program(body), program(same))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (int i = 0; i < n; i++) { if (x[i] > 0) break; y[i] = 0; }",
+        "switch (m++) { case 1: y[0] = 1; }",
+        "int k = 0; for (int i = 0; i < n; i++) { if (i == m) break; k++; } y[k] = 0;",
+    ],
+)
+def test_jumps_that_are_not_told_are_refused(body: str) -> None:
+    with pytest.raises(InputError, match="line 4 column"):
+        program(body)
+
+
+@needs_compiler
+def test_emitted_code_computes_the_same(tmp_path: Path) -> None:
+    body = "".join(EQUAL[name][0] for name in ("at a value", "downwards", "both of two", "switch in a loop"))
+    body += "mode(0, x); mode(1, x); mode(2, y);"
+    made = shorthaul.affine.code(program(body), size="n=11,m=5,S=20", effort=0.1).extra["code"]
+    assert_agrees(run(made, tmp_path, *SANITIZED))
