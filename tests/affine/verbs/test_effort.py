@@ -98,7 +98,7 @@ def test_verbs_without_effort() -> None:
     stopped = Search()
     stopped.stop()
     assert len(sweep(program, **curve, search=stopped).extra["points"]) == len(points)
-    whole = sweep(program, **curve).extra["points"]
+    whole = sweep(program, **curve, effort=0.5).extra["points"]
     assert all(item["bound"] <= other["bound"] for item, other in zip(points, whole, strict=True))
     report = check(program, search=Search(effort=NOTHING)).check
     assert report is not None
@@ -120,12 +120,11 @@ def test_a_point_of_a_sweep_takes_no_more_than_its_effort() -> None:
 
 
 def test_points_of_a_sweep_share_what_was_found_for_one() -> None:
-    sizes = ",".join(f"{name}=8" for name in kernel("convolution").parameters)
-    curve = {"size": sizes, "least": 256, "most": 65_536, "points": 3}
-    loads = [item["loads_words"] for item in sweep(kernel("convolution"), **curve, effort=1).extra["points"]]
+    sizes = ",".join(f"{name}=6" for name in kernel("convolution").parameters)
+    curve = {"size": sizes, "least": 256, "most": 36_864, "points": 3}
+    loads = [item["loads_words"] for item in sweep(kernel("convolution"), **curve, effort=0.7).extra["points"]]
     assert loads == sorted(loads, reverse=True)
-    more = [item["loads_words"] for item in sweep(kernel("convolution"), **curve, effort=2).extra["points"]]
-    assert all(one <= 3 * other for one, other in zip(loads, more, strict=True))  # 29 times when none was shared
+    assert loads[0] < 20_000  # 374,185 when none was shared
 
 
 def test_a_plan_of_little_effort_is_checked() -> None:
@@ -145,7 +144,7 @@ def test_few_instances_are_listed_whatever_the_effort(name: str, size: str, effo
 def test_a_plan_in_a_journal_outlives_an_effort_that_lists_nothing(tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
     asked: dict[str, Any] = {"size": "NI=38,NJ=38,NK=38,S=40", "workers": 1}
-    plan("gemm", effort=1, journal=journal, **asked)
+    plan("gemm", effort=0.5, journal=journal, **asked)
     assert plan("gemm", effort=0.1, **asked).plan is None
     again = plan("gemm", effort=0.1, resume=journal, **asked)
     assert again.check.ok

@@ -24,6 +24,7 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 ONCE = ("in place of the old", "the largest of sums")
@@ -46,7 +47,7 @@ def test_three_quarters_of_a_matrix_are_loaded_in_every_step(text: str) -> None:
     program = program_from_text(text)
     sizes = {**dict.fromkeys(program.parameters, 2), "T": 500, "N": 3000, "S": 100_000}
     size = (2 if "W" in text else 1) * 500 * 3000**2
-    bound = lower_bound(program, sizes=sizes)
+    bound = lower_bound(program, sizes=sizes, search=Search(effort=1))
     assert 0.6 * size < bound.value(sizes) < 0.75 * size
     document = json.loads(json.dumps(as_bound(program, bound, sizes, flow_dependences(program)).document()))
     violations, remarks = verify(program, document, sizes)

@@ -20,6 +20,7 @@ from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.replay.cdag import IntArray, concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 HEAD = (
@@ -57,7 +58,7 @@ STEPS = {
 
 
 def bound_of_step(text: str):
-    return lower_bound(program_from_text(HEAD % text))
+    return lower_bound(program_from_text(HEAD % text), search=Search(effort=0.5))
 
 
 @pytest.mark.costly

@@ -97,7 +97,7 @@ def test_no_part_computes_more(n: int, values: int) -> None:
 
 @cache
 def written() -> str:
-    found = lower_bound(PROGRAM, flow=(flow := flow_dependences(PROGRAM)), sizes=SIZES)
+    found = lower_bound(PROGRAM, flow=(flow := flow_dependences(PROGRAM)), sizes=SIZES, search=Search(effort=0.5))
     return json.dumps(as_bound(PROGRAM, found, SIZES, flow).document())
 
 

@@ -25,7 +25,7 @@ def test_more_at_the_sizes_given(name: str, size: int, S: int) -> None:
     sizes = {**dict.fromkeys(kernel(name).parameters, size), "S": S}
     general, made = (
         bound_of(name),
-        lower_bound(kernel(name), flow=flow_of(name), sizes=sizes, search=Search(effort=0.7)),
+        lower_bound(kernel(name), flow=flow_of(name), sizes=sizes, search=Search(effort=0.5)),
     )
     assert made.value(sizes) > 1.01 * general.value(sizes)
     assert made.leading == general.leading
@@ -48,7 +48,7 @@ for (int k = 0; k < K; k++)
 
 def test_arguments_are_chosen_for_the_sizes() -> None:
     """With few channels another argument is best than for large sizes; an order for these sizes does not beat it."""
-    general = lower_bound(program_from_text(STRIDED))
+    general = lower_bound(program_from_text(STRIDED), search=Search(effort=0.5))
     few, many = ({"K": 890, "P": 2505, "C": channels, "S": 1024} for channels in (8, 2505))
     assert fitted(general, few, Search()).value(few) > 1.2 * general.value(few)
     assert general.value(few) == general.inputs.subs({symbol(name): value for name, value in few.items()})
