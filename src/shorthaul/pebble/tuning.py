@@ -229,6 +229,12 @@ MOST_SHARED: Final = 30_000
 #: doitgen, gramschmidt, attention and covariance at sizes of 14.
 SEGMENT_RATE: Final = 5e8
 SEGMENT_EFFORT: Final = 6e-5
+#: Rents of memory: values held per term at most, terms of a slice counted one by one, the least and the largest rent in
+#: powers of the values held, and how many of them; numbers of terms nearby.
+MOST_RENTED: Final = 100.0
+RENTED_TERMS: Final = 256
+RENTS: Final = (0.2, 4.0, 20)
+RENTED_NEAR: Final = 24
 PRODUCTS_RATE: Final = 1.2e6
 TERMS_RATE: Final = 6e5
 FAMILY_EFFORT: Final = 2e-3

@@ -25,9 +25,10 @@ from tests.samples import samples
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
-from shorthaul.pebble.bounds import segments
+from shorthaul.pebble.bounds import rents, segments
 from shorthaul.pebble.bounds.best import best_bound
 from shorthaul.pebble.bounds.networks import known_networks
+from shorthaul.pebble.bounds.rents import Rented
 from shorthaul.pebble.bounds.sums_of_products import Contraction, contractions
 from shorthaul.pebble.check.certificates.part import Game, WrongError
 from shorthaul.pebble.check.certificates.product import proven
@@ -287,6 +288,7 @@ def test_computed_operands_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_long_sums_and_operands_share_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rents, "most", lambda *_, **__: Rented(0.0, 0.0, 0))
     cdag = fused_product(6, 6, 60)
     cost = belady.plan(cdag, 8).traffic(cdag.weights) - cdag.algorithmic_bound()
     found = segments.excess(cdag, 8, recompute=False, search=Search())
@@ -302,6 +304,7 @@ def test_long_sums_and_operands_share_the_memory(monkeypatch: pytest.MonkeyPatch
 
 
 def test_terms_count_as_late_as_they_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rents, "most", lambda *_, **__: Rented(0.0, 0.0, 0))
     cdag = case("matmul:m=6,n=6,k=60,word=1").workload
     cost = belady.plan(cdag, 12).traffic(cdag.weights) - cdag.algorithmic_bound()
     found = segments.excess(cdag, 12, recompute=False, search=Search())

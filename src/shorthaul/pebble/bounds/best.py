@@ -95,7 +95,8 @@ _PROOFS = {
         "loaded or stored read and leave at most two budgets and T words together. Of sums of products, it is known "
         "how many operands so many terms of so many sums have (Loomis and Whitney). Cut a schedule after every Q-th "
         "term: the operands between two cuts, and partial values from before, were in fast memory at the first, "
-        "beside what the term there read for the last time, or are loaded."
+        "beside what the term there read for the last time, or are loaded. Or all that is in memory as a term is "
+        "computed pays a rent: stays of operands that share terms, and sums of terms nearby, else stored and loaded."
     ),
     "parts": (
         "Every input is loaded and every output stored at least once. Beyond that: strike the moves of all nodes "

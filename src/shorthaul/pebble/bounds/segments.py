@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
+from shorthaul.pebble.bounds import rents
 from shorthaul.pebble.bounds.networks import known_networks
 from shorthaul.pebble.bounds.piece import Piece, names
 from shorthaul.pebble.bounds.sums_of_products import Contraction, contractions
@@ -87,17 +88,21 @@ class Cut:
     readers: int = 1
     is_late: bool = False
     short: int = 1
+    rent: float = 0.0
+    near: int = 0
 
     def shown(self, found: Contraction, cdag: Cdag) -> list[dict[str, Any]]:
         """Return the certificate."""
         terms = names(cdag, np.column_stack([found.terms, found.pairs]))
         nodes = names(cdag, found.accumulators)
         after = [None if node < 0 else cdag.id_of(node) for node in found.after.tolist()]
-        prices = {"stretch": self.stretch, "begun": self.begun, "left": self.left, "short": self.short}
+        prices: dict[str, Any] = {"stretch": self.stretch, "begun": self.begun, "left": self.left, "short": self.short}
         if self.stored:
             prices |= {"stored": self.stored, "readers": self.readers}
         if self.is_late:
             prices |= {"late": True}
+        if self.rent:
+            prices = {"rent": self.rent, "near": self.near}
         parts = {
             "terms": [terms[at : at + 3] for at in range(0, len(terms), 3)],
             "coordinates": found.places.tolist(),
@@ -161,14 +166,19 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
     to the computation that this copy of it is from. These computations of its nodes are what is said above of the
     computations, as each copy is in fast memory or in slow memory until it is read; operands have to be inputs.
 
-    Lengths of stretches and prices are tried as long as the search goes on: each gives a bound.
+    Lengths of stretches and prices are tried as long as the search goes on: each gives a bound, as rents of the memory
+    do (:mod:`rents`), which come first.
     """
     given, widest = cdag.is_input(), int(cdag.weights[found.nodes].max())
     if int(cdag.weights[found.operands].sum()) + 3 * widest <= budget:
         return Cut(0)  # all operands fit at once, with a sum, a term and the sum after it
     if recompute and not bool(given[found.operands].all()):
         return Cut(0)
-    stretches, best, most = _Stretches(cdag, found, budget, stores=not recompute), Cut(0), 0.0
+    unit = int(np.gcd.reduce(cdag.weights))
+    rented = rents.most(found, _rooms(cdag, found, budget // unit * unit, is_late=False)[1], search=search)
+    operands = int(cdag.weights[found.operands].sum())
+    best, most = Cut(0, rent=rented.rent, near=rented.near), rented.moved + operands
+    stretches = _Stretches(cdag, found, budget, stores=not recompute)
     for stretch in np.unique(np.geomspace(1, len(found.terms), _STRETCHES).astype(np.int64)).tolist():
         if search.expired():
             break
@@ -176,7 +186,7 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
         moved, cut = stretches.moved(stretch)
         if moved > most:
             best, most = cut, moved
-    beyond = most * (1 - _ROUNDING) - int(cdag.weights[found.operands].sum())
+    beyond = most * (1 - _ROUNDING) - operands
     return replace(best, excess=max(0, math.ceil(beyond)))
 
 

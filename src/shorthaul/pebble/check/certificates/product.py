@@ -19,7 +19,8 @@ another, then at a higher price than operands. Where these take its place, all r
 among them, count, as often as the prices differ. With ``late``, no term before counts, and a term that no sum goes on
 to counts where the addition that reads it is made, the later one of two. With ``stored``, each computed operand that
 ``readers`` terms or more read is stored, at this price per weight, unless it is there at a cut, or all its terms are in
-one stretch: then only the rest of its weight is charged there. The proof stands in ``bounds/segments.py``.
+one stretch: then only the rest of its weight is charged there. The proof stands in ``bounds/segments.py``. With
+``rent``, and ``near``, none of these count (:mod:`rent`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.pebble.check.certificates.part import Game, Proven, WrongError, whole
+from shorthaul.pebble.check.certificates.rent import Slices, moved
 from shorthaul.pebble.model import IntArray
 
 _ROUNDING = 5e-10
@@ -67,6 +69,8 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     duplicates, is_symmetric = _shape(part, left, right, root[terms])
     weights = cdag.weights.copy()
     np.add.at(weights, beside[:, 0], cdag.weights[beside[:, 1]])
+    if "rent" in part:
+        return Proven(_rented(game, part, (terms, left, right, after, root[terms]), beside), nodes)
     stores = _Stores(_price(part, "stored", 1, 0), whole(part, "readers", 1) if "readers" in part else 1)
     if stores.price and game.recompute:
         raise WrongError("stored: where values are computed again, none has to be stored")
@@ -77,6 +81,29 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     rooms, known = _rooms(game, terms, operands, after, is_late), int(cdag.weights[operands].sum())
     stored = stores.price * _weight_of_stores(game, left, right, beside, stores.readers)
     return Proven(_Stretches(game, part, rates, root[terms], rooms).excess(known, stored), nodes)
+
+
+def _rented(game: Game, part: Mapping[str, Any], columns: tuple[IntArray, ...], beside: IntArray) -> int:
+    """Return what rent proves; ``columns`` are terms, their operands, what reads each node of a sum, and sums."""
+    terms, left, right, after, sums = columns
+    duplicates, is_symmetric = _shape(part, left, right, sums)
+    is_shared = len(np.intersect1d(left, right)) > 0
+    if duplicates > 1 or (is_shared and not is_symmetric):
+        raise WrongError("rent: an operand is in several slices")
+    weights = game.cdag.weights.copy()
+    np.add.at(weights, beside[:, 0], game.cdag.weights[beside[:, 1]])
+    names = np.unique(np.append(left, right))
+    sides = (np.append(left, right),) * 2 if is_shared else (left, right)
+    slices = Slices(
+        len(terms), len(np.unique(sums)), len(names), int(weights[names].min()),
+        int(game.cdag.weights[after != -2].min()), _largest(np.array([row[2] for row in part["coordinates"]])),
+        sum(1 / _largest(side) for side in sides), is_shared,
+    )  # fmt: skip
+    operands = np.union1d(names, beside[:, 1])
+    spare = game.budget % math.gcd(*game.cdag.weights.tolist())  # no words fit there
+    rooms = sum(_rooms(game, terms, operands, after, False)[0]) - spare * len(terms)
+    known = moved(slices, rooms, _price(part, "rent", 1), whole(part, "near", 0))
+    return max(0, math.ceil(known - _ROUNDING * (known + slices.operands * slices.weight)))
 
 
 class _Stores(NamedTuple):
