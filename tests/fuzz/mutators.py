@@ -7,6 +7,7 @@ import functools
 import io
 import json
 import re
+import zipfile
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
@@ -97,28 +98,30 @@ def _mutate_at(root: Any, random: Random) -> None:
 
 
 @functools.lru_cache(32)
-def _arrays(data: bytes) -> Mapping[str, Any]:
-    with np.load(io.BytesIO(data)) as archive:
-        return {name: archive[name] for name in archive}
+def _members(data: bytes) -> Mapping[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def mutate_archive(data: bytes, random: Random) -> bytes:
     """Change type, shape and values of arrays of an ``.npz`` file, or drop and rename them; now and then its bytes."""
     if random.random() < 0.3:
         return mutate_bytes(data, random)
-    arrays = dict(_arrays(data))
-    name = random.choice(list(arrays))
+    members = dict(_members(data))
+    name = random.choice(list(members))
     kind = random.randrange(8)
     if kind == 0:
-        del arrays[name]
+        del members[name]
     elif kind == 1:
-        arrays[f"{name}x"] = arrays.pop(name)
+        members[f"x{name}"] = members.pop(name)
     elif kind == 2:
-        arrays[name] = arrays[random.choice(list(arrays))]
+        members[name] = members[random.choice(list(members))]
     else:
-        arrays[name] = _mutate_array(arrays[name], random)
+        members[name] = _mutated_array(members[name], random)
     target = io.BytesIO()
-    random.choice((np.savez, np.savez_compressed))(target, **arrays)  # type: ignore[arg-type]
+    with zipfile.ZipFile(target, "w", random.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
+        for each, content in members.items():
+            archive.writestr(each, content)
     return target.getvalue()
 
 
@@ -126,6 +129,10 @@ def mutate_array(data: bytes, random: Random) -> bytes:
     """Change type, shape and values of an ``.npy`` file; now and then its bytes."""
     if random.random() < 0.4:
         return mutate_bytes(data, random)
+    return _mutated_array(data, random)
+
+
+def _mutated_array(data: bytes, random: Random) -> bytes:
     target = io.BytesIO()
     np.save(target, _mutate_array(np.load(io.BytesIO(data)), random))
     return target.getvalue()

@@ -293,6 +293,17 @@ def read_moves(path: Path) -> object:
 
 
 check_moves = checked("pebble", PEBBLE, effort=0.01)
+check_layout, check_steps = checked("spatial", SPATIAL), checked("tensor", TENSOR)
+
+
+def read_layout(path: Path) -> object:
+    from shorthaul.spatial.formats.files import load_layout
+
+    return load_layout(path)
+
+
+def read_steps(path: Path) -> object:
+    return shorthaul.tensor.load_plan(path, workload("tensor", TENSOR))
 
 
 def read_numbers(path: Path) -> object:
@@ -361,8 +372,8 @@ READERS = (
         case_of("spatial"),
     ),
     Reader("tree archive", ".npz", mutate_archive, tree_archive, case_of("spatial")),
-    Reader("layout", ".json", mutate_json, of_plan("spatial", ".json"), checked("spatial", SPATIAL)),
-    Reader("layout columns", ".npz", mutate_archive, of_plan("spatial", ".npz"), checked("spatial", SPATIAL)),
+    Reader("layout", ".json", mutate_json, of_plan("spatial", ".json"), read_layout, check_layout),
+    Reader("layout columns", ".npz", mutate_archive, of_plan("spatial", ".npz"), read_layout, check_layout),
     Reader(
         "values",
         ".npy",
@@ -380,8 +391,8 @@ READERS = (
         lambda path: shorthaul.spatial.lca(workload("spatial", SPATIAL), path, refine=0),
     ),
     Reader("tensor problem", ".json", mutate_json, problem_json, case_of("tensor")),
-    Reader("tensor plan", ".json", mutate_json, of_plan("tensor", ".json"), checked("tensor", TENSOR)),
-    Reader("tensor columns", ".npz", mutate_archive, of_plan("tensor", ".npz"), checked("tensor", TENSOR)),
+    Reader("tensor plan", ".json", mutate_json, of_plan("tensor", ".json"), read_steps, check_steps),
+    Reader("tensor columns", ".npz", mutate_archive, of_plan("tensor", ".npz"), read_steps, check_steps),
     Reader("ONNX", ".onnx", mutate_model, model, case_of("tensor")),
     Reader("ONNX network", ".onnx", mutate_outside, network, read_network, run_network),
     Reader("ONNX operators", ".onnx", mutate_operators, networks, read_network, run_network),
@@ -431,8 +442,9 @@ def fuzz(
 ) -> tuple[list[str], int]:
     """Return what went wrong in ``count`` mutations of the reader's files, every error but an answer; how many passed.
 
-    The first ``used`` (all) are used, the others read alone; what a mutation before it made as well is not read again. Files of more than ``most_bytes``, or of twice the
-    smallest seed if that is more, are drawn again; seeds of more than twice that are left out.
+    The first ``used`` (all) are used, of the others those that are read until so many have passed; what a mutation before
+    it made as well is not read again. Files of more than ``most_bytes``, or of twice the smallest seed if that is more,
+    are drawn again; seeds of more than twice that are left out.
     """
     random, wrong, passed, known = Random(f"{reader.name} {seed}"), [], 0, dict[bytes, bool]()
     with tempfile.TemporaryDirectory() as name:
@@ -455,9 +467,13 @@ def fuzz(
             known[data] = False
             target.unlink(missing_ok=True)  # a file that is written over goes to the disk at once: 1.4 ms more
             target.write_bytes(data)
-            read = reader.use if reader.use is not None and (used is None or number < used) else reader.read
             try:
-                read(target)
+                if reader.use is None or (used is not None and number >= used):
+                    reader.read(target)
+                    if reader.use is not None and passed < used:
+                        reader.use(target)
+                else:
+                    reader.use(target)
                 known[data] = True
                 passed += 1
             except ANSWERS as error:

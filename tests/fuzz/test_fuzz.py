@@ -6,8 +6,9 @@ import pytest
 
 from tests.fuzz.readers import READERS, Reader, fuzz
 
-#: Mutations of each reader's files. Where a verb takes much longer than the reader, the first are used as well.
-COUNT, USED = 2_000, 25
+#: Mutations of each reader's files. Where a verb takes much longer than the reader, the first are used as well, and of the
+#: others those that are read until so many have passed.
+COUNT, USED = 2_000, 10
 #: What is read of a damaged file: the script reads files of 10^6 bytes too, most of whose time is one long word.
 MOST_BYTES = 5_000
 
