@@ -48,11 +48,12 @@ def test_calls_are_written_out(functions: str, call: str, written: str) -> None:
     "function",
     [
         "double f(double v) { return f(v - 1); }",
-        "double f(double v) { double w = v; return w * w; }",
+        "double f(double *v) { *v += 1; return *v; }",
+        "double f(double v) { for (int i = 0; i < v; i++) if (i > 2) return i; return v; }",
+        "double k; double f(double v) { k += v; return k; }",
+        "double *g; double f(double v) { double *w = g; w[0] = v; return v; }",
         "double f(double v) { return x * v; } double x;",
         "double x; double f(double v) { return x * v; }",
-        "double f(double *v) { return *v; }",
-        "double f(double v) { return v++; }",
         "double f(double v, double w) { return v + w; }",
         "double h(double v); double f(double v) { return h(v); }",
     ],
@@ -68,13 +69,49 @@ def test_functions_that_double_one_another_end_early() -> None:
         program_from_text(FRAME % (functions + "double f0(double v) { return v; }", "f40(y[j])"))
 
 
+VALUES = """
+double sqrt(double);
+static double dot(int n, const double *a, const double *b) { double s = 0; for (int k = 0; k < n; k++) s += a[k] * b[k]; return s; }
+static double norm(int n, const double *a) { double s = dot(n, a, a); return sqrt(s); }
+static double near(double a, double b) { if (a * b <= 0) return 0.0; else if (a < b) return a; return b; }
+static float third(int k, double v) { float t = v / 3; return t * k; }
+void f(int n, double A[n][n], double *x, double *y) { double s, t; %s }
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "written"),
+    [
+        ("for (int i = 0; i < n; i++) y[i] += 2 * dot(i, A[i], x);",
+         "for (int i = 0; i < n; i++) { s = 0; for (int k = 0; k < i; k++) s += A[i][k] * x[k]; t = s; y[i] += 2 * t; }"),
+        ("for (int i = 0; i < n; i++) y[i] = norm(i, x);",
+         "for (int i = 0; i < n; i++) { double u, v; s = 0; for (int k = 0; k < i; k++) s += x[k] * x[k]; u = s; t = u; v = sqrt(t); y[i] = v; }"),
+    ],
+)  # fmt: skip
+def test_values_of_several_statements_are_set_before(calls: str, written: str) -> None:
+    assert_same(program_from_text(VALUES % calls, function="f"), program_from_text(VALUES % written, function="f"))
+
+
+@pytest.mark.parametrize(
+    "calls",
+    ["t = x[0], y[0] = near(t, 1.0);", "y[0] = n > 3 ? near(x[3], 1.0) : 0.0;", "for (int i = 0; i < third(n, 1.0); i++) y[i] = 0;"],
+)  # fmt: skip
+def test_calls_that_may_be_made_later_or_never_stay(calls: str) -> None:
+    with pytest.raises(InputError, match=r"line 7 column .*"):
+        program_from_text(VALUES % calls, function="f")
+
+
 @needs_compiler
 def test_emitted_code_computes_the_same(tmp_path: Path) -> None:
     functions = (
         "static float mix(float a, double b) { return a + b / 3; } int at(int i, int j, int n) { return (i + j) % n; }"
     )
+    calls = "double u = norm(n, x); for (int i = 0; i < n; i++) { s = third(2.9, x[i]); x[i] = y[i] = near(s, near(x[i], u)) + dot(i, A[i], x); }"
     text = FRAME % (functions, "mix(x[j], z[i][at(i, 1, n)])")
-    assert_agrees(run(shorthaul.affine.code(text, size="n=12,S=20", effort=1).extra["code"], tmp_path, *SANITIZED))
+    for found in (program_from_text(text), program_from_text(VALUES % calls, function="f")):
+        assert_agrees(
+            run(shorthaul.affine.code(found, size="n=12,S=20", effort=0.3).extra["code"], tmp_path, *SANITIZED)
+        )
 
 
 PROCEDURES = """

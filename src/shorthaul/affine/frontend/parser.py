@@ -90,7 +90,7 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         _resolve([item], meanings)
         if isinstance(item, c_ast.Typedef) and item.name not in structures:
             meanings[item.name] = item.type
-        elif isinstance(item, c_ast.Decl) and item.name and item.name not in integers:
+        elif isinstance(item, c_ast.Decl) and item.name and item.name not in integers and not _is_prototype(item):
             declarations[item.name] = item.type
     definition = without_jumps(_parse_function(done, chosen, typedefs))
     _resolve([definition], meanings)
@@ -190,6 +190,10 @@ def _chosen(chunks: list[_Chunk], function: str | None, done: Preprocessed) -> _
 
 def _calls(chunk: _Chunk, other: _Chunk) -> bool:
     return chunk is not other and re.search(rf"\b{other.name}\s*\(", chunk.text) is not None
+
+
+def _is_prototype(item: Any) -> bool:
+    return isinstance(item.type, c_ast.FuncDecl)
 
 
 def _numbers(item: Any, known: Mapping[str, int]) -> dict[str, int]:

@@ -93,6 +93,11 @@ def _function(definition: Any, outside: Mapping[str, Any]) -> _Function | None:
     )
 
 
+def is_one_value(definition: Any, outside: Mapping[str, Any]) -> bool:
+    """True if a function is one expression of its arguments and globals, or called by a name that C knows."""
+    return definition.decl.name in PURE | ROUNDED.keys() or _function(definition, outside) is not None
+
+
 def _is_value(node: Any, known: Set[str]) -> bool:
     """Return whether ``node`` is computed of ``known`` names alone and changes nothing."""
     if isinstance(node, _TYPES):

@@ -1,4 +1,7 @@
-"""Calls that are statements: functions of the file, written out as their statements with arguments for parameters."""
+"""Calls of functions of the file, written out as their statements with arguments for parameters.
+
+Of a function that takes several statements and returns a value, a variable is set before the statement that calls it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.rewriting.counting import without_rest
-from shorthaul.affine.frontend.rewriting.inlining import cast_to, is_of, with_given, words_of_scalar
+from shorthaul.affine.frontend.rewriting.inlining import cast_to, is_of, is_one_value, with_given, words_of_scalar
 from shorthaul.affine.frontend.rewriting.scopes import with_names_apart
 from shorthaul.affine.frontend.rewriting.structures import declaration_of, free_name, named
 from shorthaul.affine.frontend.rewriting.trees import (
@@ -21,6 +24,7 @@ from shorthaul.affine.frontend.rewriting.trees import (
     target_of,
     words_of,
 )
+from shorthaul.affine.frontend.rewriting.values import as_returned, is_value, with_values_apart
 from shorthaul.core.errors import InputError
 
 _PLAIN = (c_ast.ID, c_ast.Constant, c_ast.BinaryOp)
@@ -33,7 +37,7 @@ _MOST_NODES = 100_000
 def with_calls_written_out(
     body: Any, definitions: Mapping[str, Any], declarations: Mapping[str, Any], outside: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Write out calls of ``definitions`` that are statements, in place; return what new names were.
+    """Write out calls of ``definitions`` that take statements, in place; return what new names were.
 
     ``declarations`` are the types of what is declared around, ``outside`` has the globals that no parameter hides.
     Functions that return within loops, have static variables, call themselves or use hidden globals stay calls.
@@ -43,16 +47,20 @@ def with_calls_written_out(
     kinds = {**declarations, **{item.name: item.type for item in nodes([body]) if isinstance(item, c_ast.Decl)}}
     taken = {*kinds, *names_in([body])}
     hidden = kinds.keys() - outside.keys()
+    made_values: set[str] = set()
+    several = {name: item for name, item in definitions.items() if not is_one_value(item, outside)}
 
     def apart(items: Sequence[Any], opened: frozenset[str]) -> list[Any]:
         nonlocal room
         result = []
-        for item in items:
+        for item in with_values_apart(items, several, kinds, taken, made_values):
             node = in_blocks(item, lambda inner: apart(inner, opened))
-            name = getattr(node.name, "name", "") if isinstance(node, c_ast.FuncCall) else ""
+            call = node.rvalue if is_value(node, made_values) else node
+            name = getattr(call.name, "name", "") if isinstance(call, c_ast.FuncCall) else ""
             definition = None if name in opened else definitions.get(name)
             known = (taken, hidden, set() if definition is None else _changed(name, definitions, {*opened}))
-            made = None if definition is None else _statements(node, definition, kinds, known, renamed)
+            value = None if call is node else node.lvalue
+            made = None if definition is None else _statements(call, value, definition, kinds, known, renamed)
             if made is not None:
                 room -= sum(1 for _ in nodes([made]))
                 if room < 0:
@@ -70,22 +78,25 @@ def with_calls_written_out(
 
 def _statements(
     call: Any,
+    value: Any,
     definition: Any,
     kinds: Mapping[str, Any],
     known: tuple[Set[str], Set[str], Set[str]],
     renamed: dict[str, str],
 ) -> Any | None:
-    """Return the block that a call stands for; None if that is not understood."""
+    """Return the block that a call stands for, which sets ``value`` to its value; None if that is not understood."""
     listed = definition.decl.type.args
     parameters = [item for item in ([] if listed is None else listed.params) if isinstance(item, c_ast.Decl)]
     arguments = [] if call.args is None else call.args.exprs
-    body = c_ast.Compound(without_rest(copied(definition.body.block_items or []), c_ast.Return))
+    items = copied(definition.body.block_items or [])
+    body = c_ast.Compound(without_rest(items if value is None else as_returned(items, value), c_ast.Return))
     inner = list(nodes([body]))
     is_static = any(isinstance(node, c_ast.Decl) and "static" in node.storage for node in inner)
     if len(parameters) != len(arguments) or is_static or any(isinstance(node, c_ast.Return) for node in inner):
         return None
     returned = [node.expr for node in nodes([definition.body]) if isinstance(node, c_ast.Return) and node.expr]
-    if any(isinstance(node, c_ast.FuncCall | c_ast.Assignment) or target_of(node) for node in nodes(returned)):
+    does = any(isinstance(node, c_ast.FuncCall | c_ast.Assignment) or target_of(node) for node in nodes(returned))
+    if does and value is None:
         return None  # what a value does is done though nobody asks for the value
     names = {item.name for item in parameters}
     sizes = (node.expr for node in inner if isinstance(node, c_ast.UnaryOp) and node.op == "sizeof")
@@ -101,16 +112,16 @@ def _statements(
     for parameter, argument in zip(parameters, arguments, strict=True):
         words = words_of_scalar(parameter)
         whole = {"float", "double"}.isdisjoint(words) and _SMALL.isdisjoint(words) and _is_whole(argument, kinds)
-        value = cast_to(words, argument) if words and not whole and not is_of(argument, words, kinds) else argument
+        held = cast_to(words, argument) if words and not whole and not is_of(argument, words, kinds) else argument
         is_plain = not words or all(isinstance(node, _PLAIN) for node in nodes([argument]))
         if is_plain and not changed & (names_in([argument]) | {parameter.name}):
-            given[parameter.name] = value
+            given[parameter.name] = held
             continue
         word = free_name(f"{call.name.name}_{parameter.name}", dict.fromkeys(taken | names))
         kind = parameter.type
         if isinstance(kind, c_ast.ArrayDecl):
             kind = c_ast.PtrDecl([], kind.type)
-        first.append(declaration_of(word, named(kind, word), value))
+        first.append(declaration_of(word, named(kind, word), held))
         given[parameter.name] = c_ast.ID(word)
     rewritten(body, lambda node: with_given(node, given))  # not in arguments, which may have names of parameters
     body.block_items = [*first, *body.block_items]
