@@ -37,7 +37,7 @@ from shorthaul.affine.orders.pieces.folded import folded
 from shorthaul.affine.orders.pieces.passed import PassedStep, passed, passed_together, temporaries
 from shorthaul.affine.orders.placement import Placement, Row, as_written, placements, reads_of
 from shorthaul.affine.orders.splitting import Split
-from shorthaul.affine.orders.tile_policy import Counts, Phase, make_phase
+from shorthaul.affine.orders.tile_policy import Counts, make_phase
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import TurnsStep, has_turns, nests_of
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, in_order, untiled
@@ -219,16 +219,11 @@ class Boxes:
         placement: Placement,
     ) -> PassedStep | None:
         """Return a phase in boxes of ``parts``, None where that loads as much or more."""
-        found = None
-        with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-            names, program = tuple(placement), parts.flow.program
-            counts = Counts(parts.flow)
-            apart = temporaries(parts.flow)
-            conflicts = Conflicts(program, tuple(item for item in accesses_of(program) if item.array not in apart))
-            mine = tuple(read for name in names for read in reads_of(parts.flow, name))
-            inner = Step(names, Phase(names, placement, (), counts), None, 0.0, counts, mine)
-            bands = list(tileable(all_signs(signs_by_array(conflicts, placement)), len(placement[names[0]])))
-            found = boxed(parts.flow, inner, bands, self.sizes, tuple(self.weights), self.slack)
+        program, apart = parts.flow.program, temporaries(parts.flow)
+        inside = Boxes(parts.flow, self.sizes, self.small, self.weights, self.slack)
+        kept = tuple(item for item in accesses_of(program) if item.array not in apart)
+        inside.conflicts = Conflicts(program, kept)
+        found = inside.placed(placement)
         if found is None:
             return None
         plain = step if isinstance(step, Step) else step.plain

@@ -26,6 +26,8 @@ BODIES = (
     "B[j][i] = A[i + 1][j] - A[j + 1][i];",
     "A[i][j] = B[i][j] + B[i][n - j] + A[j][i];",
     "x[j] = x[j] + y[j] * y[i]; y[i] = x[i] + x[n - 1 - i];",
+    "B[i][j] = 0; for (int c = 0; c < 2; c++) B[i][j] += A[i][c] * A[j][c]; B[i][j] = sqrt(B[i][j]);",
+    "double s = x[i]; for (int c = 0; c < n; c++) s += A[i][c] - A[j][c]; B[i][j] = s;",
 )
 
 
@@ -81,6 +83,23 @@ def test_what_is_read_crosswise_is_loaded_once(loops: str, most: float) -> None:
     flow, sizes = flow_dependences(program), {"n": 1000, "S": 300}
     here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=3)), flow, sizes, Search(effort=3))
     assert here.value(sizes) < most * 1000**2
+
+
+SUMS = {
+    "in its element": "B[i][j] = 0; for (int k = 0; k < d; k++) B[i][j] += A[i][k] * A[j][k]; B[i][j] = exp(B[i][j]);",
+    "in a scalar": "double s = 0; for (int k = 0; k < d; k++) s += A[i][k] * A[j][k]; B[i][j] = exp(s);",
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_both_sums_of_two_rows_are_computed_together(name: str) -> None:
+    loops = f"for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) {{ {SUMS[name]} }}"
+    program = program_from_text(f"void f(int n, int d, double A[n][d], double B[n][n]) {{ {loops} }}")
+    flow, sizes = flow_dependences(program), {"n": 60, "d": 4, "S": 64}
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=3)), flow, sizes, Search(effort=3))
+    loads, exact = replayed(here, flow, sizes)
+    assert exact
+    assert loads <= here.value(sizes) < 950  # blocks of 14 rows that load all others: 1,200
 
 
 def test_nothing_is_folded_without_an_image() -> None:

@@ -151,8 +151,8 @@ def sub_bound(item: PairedRows, flow: DataFlow, sizes: Mapping[str, int]) -> Sub
     L = sympy.Max(1, count_formula(card(places, context)))
     points, length = number_at(size, sizes), number_at(L, sizes)
 
-    def worth(events: int) -> float:
-        most = max(_most(sizes["S"], events, length, item.orders))
+    def worth(events: int) -> int:
+        most = float(max(_most(sizes["S"], events, length, item.orders)))
         return events * (math.ceil(points / most) - 1)
 
     T = sympy.Integer(best_events(worth, sizes["S"]))

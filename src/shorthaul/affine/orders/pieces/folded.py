@@ -8,15 +8,26 @@ are. So are those that read what is computed there with the same iterators, as `
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from dataclasses import dataclass
+from itertools import combinations, permutations
 
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.model import Statement
 from shorthaul.affine.orders.placement import Placement, Row, as_written, function_rows
 from shorthaul.affine.orders.splitting import Piece, Split, in_own_names, in_pieces
 
-#: The image of every iterator.
-_Mirror = tuple[Row, ...]
+
+@dataclass(frozen=True, slots=True)
+class _Mirror:
+    """The image of every iterator of a statement, and what is negative on one side, positive on the other one."""
+
+    images: tuple[Row, ...]
+    apart: Row
+
+    @classmethod
+    def of(cls, images: tuple[Row, ...]) -> _Mirror:
+        apart = (row.plus(image, -1) for row, image in zip(_unit_rows(len(images)), images, strict=True))
+        return cls(images, next(row for row in apart if any(row.factors)))
 
 
 def folded(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | None:
@@ -35,19 +46,18 @@ def folded(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | No
     written = as_written(chosen)
     pieces: dict[str, Piece] = {}
     placement: dict[str, tuple[Row, ...]] = {}
-    mirrors = _with_readers(flow, {item.name: next(_mirrors(item), None) for item in chosen})
+    mirrors = _with_others(flow, {item.name: next(_mirrors(item), None) for item in chosen})
     for item in chosen:
         rows, mirror = written[item.name], mirrors[item.name]
         if mirror is None:
             placement[item.name] = rows
             continue
-        own = _unit_rows(len(item.iterators))
-        apart = next(row for one, image in zip(own, mirror, strict=True) if any((row := one.plus(image, -1)).factors))
+        apart = mirror.apart
         one_less = Row(apart.factors, apart.parameters, apart.constant - 1)
         pieces[f"{item.name}_near"] = Piece(item.name, ((one_less, "<"),))
         pieces[f"{item.name}_far"] = Piece(item.name, ((apart, ">"),))
         placement[f"{item.name}_near"] = rows
-        placement[f"{item.name}_far"] = tuple(row.after(mirror) for row in rows)
+        placement[f"{item.name}_far"] = tuple(row.after(mirror.images) for row in rows)
     if not pieces:
         return None
     parts = in_own_names(in_pieces(flow, pieces))
@@ -56,17 +66,46 @@ def folded(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | No
     return parts, placement
 
 
-def _with_readers(flow: DataFlow, mirrors: Mapping[str, _Mirror | None]) -> dict[str, _Mirror | None]:
-    """Return ``mirrors`` with those of statements that read, instance by instance, what is computed at both ends."""
+def _with_others(flow: DataFlow, mirrors: Mapping[str, _Mirror | None]) -> dict[str, _Mirror | None]:
+    """Return ``mirrors`` with those of statements that compute for, or read from, the same iterators at both ends."""
     result = dict(mirrors)
-    for item in flow.flows:
-        mirror = result.get(item.source or "")
-        if mirror is None or item.sink not in result or result[item.sink] is not None:
-            continue
-        rows = function_rows(item.relation.reverse())
-        if rows is not None and rows == _unit_rows(len(mirror)) and len(rows[0].factors) == len(mirror):
-            result[item.sink] = mirror
+    ends = [
+        (item, str(one), str(other)) for item in flow.flows for one, other in permutations((item.source, item.sink))
+    ]
+    for _ in mirrors:
+        for item, known, name in ends:
+            mirror = result.get(known)
+            if mirror is not None and name in result and result[name] is None:
+                rows = function_rows(item.relation.reverse())  # iterators of the source by those of the sink
+                alike = [] if rows is None else list(_equal_iterators(rows))
+                pairs = alike if name == item.sink else [(source, sink) for sink, source in alike]
+                result[name] = _moved(mirror, dict(pairs), len(flow.program.by_name[name].iterators))
     return result
+
+
+def _equal_iterators(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
+    """Yield the iterators of a sink that are those of a source, by the rows of the source's."""
+    for source, row in enumerate(rows):
+        is_one = sum(map(abs, row.factors)) == sum(row.factors) == 1
+        if is_one and not row.parameters and not row.constant:
+            yield row.factors.index(1), source
+
+
+def _moved(mirror: _Mirror, alike: Mapping[int, int], width: int) -> _Mirror | None:
+    """Return a mirror of another statement, whose iterators are those of ``alike``; None if they do not tell it."""
+    back = {of: at for at, of in alike.items()}
+
+    def turned(row: Row) -> Row | None:
+        if any(factor and at not in back for at, factor in enumerate(row.factors)):
+            return None
+        factors = [row.factors[alike[at]] if at in alike else 0 for at in range(width)]
+        return Row(tuple(factors), row.parameters, row.constant)
+
+    own, apart = _unit_rows(width), turned(mirror.apart)
+    images = [turned(mirror.images[alike[at]]) if at in alike else own[at] for at in range(width)]
+    if apart is None or any(row is None for row in images):
+        return None
+    return _Mirror(tuple(row for row in images if row is not None), apart)
 
 
 def _mirrors(statement: Statement) -> Iterator[_Mirror]:
@@ -77,13 +116,13 @@ def _mirrors(statement: Statement) -> Iterator[_Mirror]:
         one, other = function_rows(first.relation), function_rows(second.relation)
         if one is None or other is None:
             continue
-        for mirror in _candidates(one, other, len(statement.iterators)):
+        for images in _candidates(one, other, len(statement.iterators)):
             pairs = [*zip(one, other, strict=True), *zip(other, one, strict=True)]
-            if all(_are_equal(row.after(mirror), image) for row, image in pairs):
-                yield mirror
+            if all(_are_equal(row.after(images), image) for row, image in pairs):
+                yield _Mirror.of(images)
 
 
-def _candidates(first: Sequence[Row], second: Sequence[Row], width: int) -> Iterator[_Mirror]:
+def _candidates(first: Sequence[Row], second: Sequence[Row], width: int) -> Iterator[tuple[Row, ...]]:
     """Yield exchanges of two iterators, and turns of one."""
     own = _unit_rows(width)
     for a, b in combinations(range(width), 2):
