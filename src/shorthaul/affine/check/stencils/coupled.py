@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads
-from shorthaul.affine.check.stencils.levels import Stencil, constant_in
+from shorthaul.affine.check.stencils.levels import Stencil
 
 
 def wrong_coupled(item: Stencil, reads: Reads) -> Iterator[str]:
@@ -43,7 +43,7 @@ def wrong_coupled(item: Stencil, reads: Reads) -> Iterator[str]:
         yield "the sources are not what is read and not among the instances"
     if not item.ends.is_equal(ends):
         yield "the ends are not the instances without all successors"
-    if constant_in(item) is None:
+    if item.constant is None:
         yield "the neighbourhood does not have the shape that is named"
 
 

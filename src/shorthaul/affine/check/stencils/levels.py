@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
 import islpy as isl
@@ -78,10 +79,15 @@ class Stencil:
         """The dimension of a level."""
         return len(self.covector) - 1
 
-    @property
+    @cached_property
     def points(self) -> isl.UnionSet:
         """All instances."""
         return union_of_sets(isl.UnionSet.from_set(item) for item in self.domains)
+
+    @cached_property
+    def constant(self) -> Number | None:
+        """The number c of the inequality for the places of a level, None if the shape that is named is not there."""
+        return _constant_in(self)
 
     def move(self, at: int, shift: Vector) -> isl.UnionMap:
         """Return instance of a statement -> what it reads at some distance."""
@@ -182,7 +188,7 @@ def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
         yield "the sources are not what is read and not among the instances"
     if not item.ends.is_equal(ends):
         yield "the ends are not the instances without all successors"
-    if constant_in(item) is None:
+    if item.constant is None:
         yield "the neighbourhood does not have the shape that is named"
     yield from _wrong_box(item)
 
@@ -260,8 +266,7 @@ def neighbourhood(shifts: Sequence[Vector]) -> frozenset[Vector]:
     return frozenset(tuple(a - b for a, b in zip(shift, least, strict=True)) for shift in shifts)
 
 
-def constant_in(item: Stencil) -> Number | None:
-    """Return c of the inequality for the places of a level, None if the shape that is named is not there."""
+def _constant_in(item: Stencil) -> Number | None:
     places = neighbourhood(item.shifts[0])
     if item.given["box"] is not None:
         return constant_in_box(frozenset(place[1:] for place in places), item.dimensions, item.given["box"])
@@ -379,7 +384,7 @@ def wrong_value(
 
 def wrong_formulas(item: Stencil, here: Mapping[str, int]) -> Iterator[str]:
     """Yield if the value at any sizes does not follow from the counts, as their formulas give them."""
-    n, c, box, capacity = item.dimensions, constant_in(item), item.given["box"], here["S"]
+    n, c, box, capacity = item.dimensions, item.constant, item.given["box"], here["S"]
     names = ("instances_count", "sources_count", "ends_count", "ring_count")
     size, sources, ends, ring = (value_of(str(item.given[name]), here) for name in names)
     T = value_of(str(item.given["events"]), here)
