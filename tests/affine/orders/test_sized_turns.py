@@ -175,7 +175,7 @@ def test_rows_that_nearly_fit_are_held_in_part(n: int, words: int) -> None:
     for (int j = 0; j < n; j++) x[j] = z[j];"""
     program = program_from_text(in_a_loop(step))
     flow, sizes = flow_dependences(program), {"T": 4, "n": n, "S": words}
-    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=1)), flow, sizes, Search(effort=2))
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=0.5)), flow, sizes, Search(effort=1))
     assert any(isinstance(item, BoxStep) and item.left_out for item in here.steps)
     assert here.value(sizes) < 1.45 * 4 * n**2
     if n < 20:

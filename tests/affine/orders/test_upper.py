@@ -313,15 +313,15 @@ def test_tightness_of_the_tight_kernels(name: str) -> None:
 
 
 def test_documents_name_the_upper_bound() -> None:
-    made = bound(kernel("matmul"), size="M=50,N=50,K=50,S=80")
+    made = bound(kernel("matmul"), size="M=50,N=50,K=50,S=80", effort=0.5)
     upper = made.document()["upper"]
     assert upper["tightness"] == 1
     assert upper["leading"] == "2*K*M*N/sqrt(S)"
     assert made.bound is not None
     assert made.bound.value <= upper["value"]
     assert upper["tiles"]["b"].startswith("floor(sqrt(S)")
-    assert bound(kernel("matmul"), upper=False).document()["upper"] is None
-    planned = plan(kernel("matmul"), size="M=9,N=9,K=9,S=30", evaluations=3).document()
+    assert bound(kernel("matmul"), upper=False, effort=0.1).document()["upper"] is None
+    planned = plan(kernel("matmul"), size="M=9,N=9,K=9,S=30", evaluations=3, effort=0.3).document()
     assert planned["cost"]["loads_words"] <= planned["upper"]["replayed_loads_words"] <= planned["upper"]["value"]
 
 

@@ -54,7 +54,7 @@ def test_clusters_load_no_more_than_said(seed: int) -> None:
     flow = flow_dependences(program)
     upper = upper_bound(program, flow=flow, search=Search(effort=0.5))
     sizes = {"n": draw.randint(16, 40), "m": draw.randint(2, 6), "S": draw.randint(40, 200)}
-    here = at_sizes(upper, flow, sizes)
+    here = at_sizes(upper, flow, sizes, Search(effort=0.5))
     loads, exact = replayed(here, flow, sizes)
     assert exact
     assert loads <= here.value(sizes)
