@@ -192,8 +192,44 @@ WRONG_PYTHON = {
 }  # fmt: skip
 
 
+HELPERS = """
+def poly(x, p=2.0, *, q=1.0):
+    w = x * x
+    w += p
+    if w - q > 2:
+        return w
+    elif w > 1.5:
+        w = w * 2
+    return w * q
+def f(a, b):
+    n = a.size
+    for i, (u, v) in enumerate(zip(a, b)):
+        if i == n - 2:
+            break
+        b[i] = {} + (1.0 if i % 3 == 1 else v)
+"""
+
+
+def test_helpers_of_several_statements_are_written_out() -> None:
+    whole = "(u * u + {p} if u * u + {p} - {q} > 2 else ((u * u + {p}) * 2 * {q} if u * u + {p} > 1.5 else (u * u + {p}) * {q}))"
+    for call, values in (("poly(u)", (2.0, 1.0)), ("poly(q=0.5, x=u)", (2.0, 0.5)), ("poly(u, 0.25)", (0.25, 1.0))):
+        made = shorthaul.affine.program_from_text(HELPERS.format(call), function="f")
+        plain = shorthaul.affine.program_from_text(HELPERS.format(whole.format(p=values[0], q=values[1])), function="f")
+        assert [item.code for item in made.statements] == [item.code for item in plain.statements]
+    with pytest.raises(InputError, match="the function poly is not understood"):
+        shorthaul.affine.program_from_text(HELPERS.format("poly(u, r=1)"), function="f")
+
+
+def test_arrays_beside_one_another_end_with_the_shortest() -> None:
+    text = "def f(a, b, y):\n n = {}\n for u, v in zip(a, b):\n  y[0] += n * u * v\n"
+    both = shorthaul.affine.program_from_text(text.format("len(a) + len(b)")).statements[-1]
+    assert shorthaul.affine.card(both.domain).at({"a_0": 7, "b_0": 5}) == 5
+    one = shorthaul.affine.program_from_text(text.format("2")).statements[-1]
+    assert shorthaul.affine.card(one.domain).at({"a_0": 7}) == 7
+
+
 def test_functions_that_are_not_understood() -> None:
-    text = "k = 3\ndef g(x):\n return k * x\ndef sqrt(x):\n y = 2 * x\n return y\ndef f(a, n):\n for i in range(n):\n  a[i] = {}\n"
+    text = "k = 3\ndef g(x):\n return k * x\ndef sqrt(x):\n x += 1\n return x\ndef f(a, n):\n for i in range(n):\n  a[i] = {}\n"
     with pytest.raises(InputError, match="reads a global that is hidden here: k"):
         shorthaul.affine.program_from_text(text.format("g(a[i])\n  k = 2.0"), function="f")
     with pytest.raises(InputError, match="the function sqrt is not understood"):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from shorthaul.affine.frontend.python.array_pieces import replaced
-from shorthaul.affine.frontend.python.pieces import base_of, called_name, fail, is_text, names_in
+from shorthaul.affine.frontend.python.array_pieces import MODULES, replaced
+from shorthaul.affine.frontend.python.pieces import base_of, called_name, fail, is_text, names_in, shape_of
 
-_CURE = "let it return one expression of its parameters and of globals, or write it out"
+_CURE = "let it return a value of its parameters and of globals, computed without loops, or write it out"
+#: Nodes of what a function returns: names that are used twice double them.
+_MOST_NODES = 2_000
 
 
 class Plain(ast.NodeTransformer):
@@ -33,6 +35,8 @@ class Plain(ast.NodeTransformer):
         self.own = {item.arg for item in ast.walk(function.args) if isinstance(item, ast.arg)}
         self.own |= {item.id for item in names_in(function) if isinstance(item.ctx, ast.Store)}
         self.open: frozenset[str] = frozenset()
+        shapes = (shape_of(item) for item in ast.walk(function) if isinstance(item, ast.expr))
+        self.lengths = {shape[0] for shape in shapes if shape is not None}
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Return what a call stands for."""
@@ -43,41 +47,51 @@ class Plain(ast.NodeTransformer):
             made = self._copy(node) or self._number(node) or self._choice(node)
         return node if made is None else ast.copy_location(made, node)
 
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """Return ``len(a)`` for ``a.size`` of a vector."""
+        self.generic_visit(node)
+        name = node.value.id if node.attr == "size" and isinstance(node.value, ast.Name) else ""
+        is_vector = name and self.axes.get(name, 2 if name[0].isupper() else 1) == 1
+        made = ast.Call(ast.Name("len", ast.Load()), [node.value], []) if is_vector else node
+        return ast.copy_location(made, node)
+
     def visit_For(self, node: ast.For) -> ast.AST:
         """Return a loop over indices for one over elements, and over a range for one that Numba runs in parallel."""
         call = node.iter
         if isinstance(call, ast.Call) and called_name(call) == "prange":
             call.func = ast.copy_location(ast.Name("range", ast.Load()), call)
-        name = called_name(call) if isinstance(call, ast.Call) else ""
+        index, target = None, node.target
+        counted = call.args if isinstance(call, ast.Call) and called_name(call) == "enumerate" else []
+        if len(counted) == 1 and isinstance(target, ast.Tuple) and len(target.elts) == 2 and not call.keywords:  # type: ignore[attr-defined]
+            (index, target), call = target.elts, counted[0]
         given: list[ast.expr] = [call] if isinstance(call, ast.Name) else []
-        targets = [node.target]
-        pair = node.target.elts if isinstance(node.target, ast.Tuple) else []
-        if isinstance(call, ast.Call) and name == "zip" and len(pair) == len(call.args):
-            given, targets = call.args, pair
-        if (
-            isinstance(call, ast.Call)
-            and name == "enumerate"
-            and len(pair) == 2
-            and len(call.args) == 1
-            and not call.keywords
-        ):
-            given, targets = call.args, pair[1:]
+        targets = [target]
+        several = target.elts if isinstance(target, ast.Tuple) else []
+        if isinstance(call, ast.Call) and called_name(call) == "zip" and len(several) == len(call.args):
+            given, targets = call.args, several
         changed = {name for item in (node.target, *node.body) for name in _stored(item)}
         if any(isinstance(item, ast.Name) and item.id in changed for item in given):
             return fail(node, "what is looped over gets another value", "loop over indices: for i in range(len(a))")
         if given and all(isinstance(item, ast.Name) for item in (*given, *targets)):
-            index = pair[0] if name == "enumerate" else self._index()
-            first, *_ = given
-            length = ast.Call(ast.Name("len", ast.Load()), [first], [])
+            index = self._index() if index is None else index
+            length = self._shortest(given)
             read = ast.Name(index.id, ast.Load()) if isinstance(index, ast.Name) else index
             node.body[:0] = [
                 ast.copy_location(ast.Assign([target], ast.Subscript(item, read, ast.Load())), node)
                 for target, item in zip(targets, given, strict=True)
             ]
             node.target = index
-            node.iter = ast.copy_location(ast.Call(ast.Name("range", ast.Load()), [length], []), call)
+            node.iter = ast.copy_location(ast.Call(ast.Name("range", ast.Load()), [length], []), node.iter)
         self.generic_visit(node)
         return ast.fix_missing_locations(node)
+
+    def _shortest(self, given: Sequence[ast.expr]) -> ast.expr:
+        """Return how far arrays go beside one another: those whose length is told nowhere are as long as the first."""
+        names = list(dict.fromkeys(item.id for item in given if isinstance(item, ast.Name)))
+        told = [name for name in names if name in self.lengths] or names[:1]
+        arrays = [ast.Name(name, ast.Load()) for name in told]
+        lengths: list[ast.expr] = [ast.Call(ast.Name("len", ast.Load()), [item], []) for item in arrays]
+        return ast.Call(ast.Name("min", ast.Load()), lengths, []) if lengths[1:] else lengths[0]
 
     def _index(self) -> ast.Name:
         number = 0
@@ -118,6 +132,11 @@ class Plain(ast.NodeTransformer):
             return None
         if name == "where" and len(given) == 3:
             return ast.IfExp(*given)
+        module = isinstance(node.func.value, ast.Name) and node.func.value.id in MODULES
+        if node.func.attr == "clip" and len(given) == 2 and not module:
+            name = "clip"
+            given = [node.func.value, *given]
+            node.func.value = ast.Name("np", ast.Load())
         if name == "clip" and len(given) == 3:
             least = ast.Call(ast.Attribute(node.func.value, "maximum", ast.Load()), given[:2], [])
             return ast.Call(ast.Attribute(node.func.value, "minimum", ast.Load()), [least, given[2]], [])
@@ -139,27 +158,63 @@ class Plain(ast.NodeTransformer):
         """Return what a function of the file returns, with arguments in place of parameters."""
         assert isinstance(node.func, ast.Name)
         name = node.func.id
-        parameters, value = self.functions[name] or ((), None)
-        if value is None or name in self.open or node.keywords or len(parameters) != len(node.args):
+        parameters, value = self.functions[name] or (None, None)
+        given = None if parameters is None or name in self.open else _bound(parameters, node)
+        if value is None or given is None:
             return fail(node, f"the function {name} is not understood", _CURE)
-        hidden = {item.id for item in names_in(value)} - {*parameters} & self.own
+        hidden = {item.id for item in names_in(value)} - {*given} & self.own
         if hidden:
             return fail(node, f"{name} reads a global that is hidden here: {min(hidden)}", "rename it in one of both")
         around, self.open = self.open, self.open | {name}
-        made: ast.expr = self.visit(replaced(value, dict(zip(parameters, node.args, strict=True))))
+        made: ast.expr = self.visit(replaced(value, given))
         self.open = around
         return made
 
 
-def _value(function: ast.FunctionDef) -> tuple[tuple[str, ...], ast.expr] | None:
+def _folded(items: Sequence[ast.stmt], known: dict[str, ast.expr]) -> ast.expr | None:
+    """Return what statements return, with values in place of the names that they set; None if that is not one value."""
+    for at, item in enumerate(items):
+        if isinstance(item, ast.Return) and item.value is not None:
+            return replaced(item.value, known)
+        if isinstance(item, ast.If):
+            rest = items[at + 1 :]
+            then, other = (_folded([*part, *rest], known) for part in (item.body, item.orelse))
+            test = replaced(item.test, known)
+            return None if then is None or other is None else ast.IfExp(test, then, other)
+        target = item.targets[0] if isinstance(item, ast.Assign) else getattr(item, "target", None)
+        if not isinstance(item, ast.Assign | ast.AugAssign) or not isinstance(target, ast.Name):
+            return None
+        value = replaced(item.value, known)
+        if isinstance(item, ast.AugAssign):
+            before = known.get(target.id)
+            if not isinstance(before, ast.Constant | ast.BinOp | ast.UnaryOp | ast.IfExp):
+                return None  # of an array the caller's own may be changed
+            value = ast.BinOp(before, item.op, value)
+        known = {**known, target.id: value}
+        if len(getattr(item, "targets", [0])) > 1 or sum(1 for _ in ast.walk(value)) > _MOST_NODES:
+            return None
+    return None
+
+
+def _value(function: ast.FunctionDef) -> tuple[ast.arguments, ast.expr] | None:
     """Return the parameters and the value of a function that returns one expression of them, None of another one."""
-    body = [item for item in function.body if not is_text(item)]
-    arguments: Any = function.args
-    if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
+    value = _folded([item for item in function.body if not is_text(item)], {})
+    if value is None or function.args.vararg or function.args.kwarg:
         return None
-    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
-        return None
-    return tuple(item.arg for item in (*arguments.posonlyargs, *arguments.args)), body[0].value
+    return function.args, value
+
+
+def _bound(parameters: ast.arguments, call: ast.Call) -> dict[str, ast.expr] | None:
+    """Return the arguments of a call by the names of parameters, None if it does not fit them."""
+    first = [item.arg for item in (*parameters.posonlyargs, *parameters.args)]
+    others = [item.arg for item in parameters.kwonlyargs]
+    given: dict[str, ast.expr] = dict(zip(reversed(first), reversed(parameters.defaults), strict=False))
+    given |= {name: value for name, value in zip(others, parameters.kw_defaults, strict=True) if value is not None}
+    named = {item.arg or "": item.value for item in call.keywords}
+    placed = dict(zip(first, call.args, strict=False))
+    fits = len(call.args) <= len(first) and not named.keys() & placed.keys()
+    given |= {**placed, **named}
+    return given if fits and given.keys() == {*first, *others} else None
 
 
 def one_by_one(node: ast.stmt, arrays: Mapping[str, int], new_name: Any) -> list[ast.stmt]:

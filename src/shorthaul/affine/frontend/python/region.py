@@ -246,7 +246,9 @@ class _Translator:
                 result += self.assignment(item)
             elif isinstance(item, ast.Continue):
                 result.append(c_ast.Continue(coord_of(item)))
-            elif isinstance(item, ast.Break | ast.With | ast.Try):
+            elif isinstance(item, ast.Break):
+                result.append(c_ast.Break(coord_of(item)))
+            elif isinstance(item, ast.With | ast.Try):
                 fail(item, "is not static control")
             elif not is_text(item) and not isinstance(item, ast.Pass | ast.Assert | ast.Import | ast.ImportFrom):
                 fail(item, "is no loop, condition or assignment")
