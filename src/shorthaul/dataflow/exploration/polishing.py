@@ -201,14 +201,20 @@ class _Polishing:
         return min(self.budgets, key=lambda budget: abs(budget - price))
 
     def _cores(self, budget: int) -> list[int]:
-        """Return drawn cores that a price allows, cheap ones first, as more of them have more memory."""
-        price = np.asarray(self.loads.price)
-        cores, left = [], budget
-        for core in np.argsort(price * np.exp(self.draw.random(len(price)))).tolist():
-            if price[core] <= left:
-                cores.append(core)
-                left -= int(price[core])
-        return cores
+        """Return drawn cores that a price allows, cheap ones and those of other tiles first: they have more memory."""
+        price, tile = np.asarray(self.loads.price), self.instance.core_tile
+        drawn, used = price * np.exp(self.draw.random(len(price))), np.ones(tile.max() + 1)
+        cores: list[int] = []
+        left = budget
+        while True:
+            worth = np.where(price <= left, drawn * used[tile], math.inf)
+            worth[cores] = math.inf
+            core = int(worth.argmin())
+            if worth[core] == math.inf:
+                return cores
+            cores.append(core)
+            left -= int(price[core])
+            used[tile[core]] += 1
 
     def _genotype_of_best(self, budget: int) -> Genotypes | None:
         """Return the mapping of the least period within a price."""

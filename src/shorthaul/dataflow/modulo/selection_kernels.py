@@ -263,12 +263,8 @@ def least_period(
     period: cython.longlong = max(low, min(near - 1, most))
     is_first: cython.bint = period > low
     room.criticals = 0
-    _try_moved(room)
-    if _raise_times(room, most):
-        return NEVER
     while True:
-        if not is_first:
-            _try_moved(room)
+        _try_moved(room)
         length = _raise_times(room, period)
         if length == 0 and (not is_first or period == low):
             break
@@ -281,6 +277,8 @@ def least_period(
                 room.critical[k] = room.cycle[k]
                 ticks += room.arc_ticks[room.cycle[k]]
                 periods += room.arc_periods[room.cycle[k]]
+            if periods <= 0 or (ticks + periods - 1) // periods > most:
+                return NEVER
             room.criticals = length
             period = (ticks + periods - 1) // periods
         is_first = False
