@@ -141,8 +141,15 @@ _SWEEPS = {
 }
 
 
-@pytest.mark.parametrize("name", [*_PLANS, *SEARCHES])
+@pytest.mark.parametrize("name", _PLANS)
 def test_a_command_whose_memory_ends_has_an_answer(name: str, tmp_path: Path) -> None:
+    answered_without_memory(name, tmp_path)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_command_that_is_no_plan_has_one_too(name: str, tmp_path: Path) -> None:
+    """Each starts another interpreter, which resumes what is kept: see the tests of both above."""
     answered_without_memory(name, tmp_path)
 
 
