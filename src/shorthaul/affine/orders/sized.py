@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, combinations, islice
 
 import islpy as isl
@@ -202,8 +202,9 @@ class Boxes:
         """
         if isinstance(step, FixedStep | PassedStep | NestedStep):
             return step
+        halves = folded, partial(folded, turned=True)
         # emitted C, for which there is slack, has one place for both values of an element that is passed
-        for make in (folded,) if self.slack != NO_SLACK else (passed, passed_together, passed_elements, folded):
+        for make in halves if self.slack != NO_SLACK else (passed, passed_together, passed_elements, *halves):
             made = None
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 made = make(self.flow, step.names)

@@ -30,8 +30,11 @@ class _Mirror:
         return cls(images, next(row for row in apart if any(row.factors)))
 
 
-def folded(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | None:
+def folded(flow: DataFlow, names: Sequence[str], turned: bool = False) -> tuple[Split, Placement] | None:
     """Return the statements ``names`` in halves, placed so that both read the same; None where nothing is folded.
+
+    The half that stays is the one with the middle, where iterators are before their images, behind them if ``turned``:
+    a value of every row that all its pairs change, one after the other, may begin or end in one of these ways only.
 
     >>> from shorthaul.affine.frontend.scop import program_from_text
     >>> from shorthaul.affine.integer_sets.dependences import flow_dependences
@@ -52,7 +55,7 @@ def folded(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | No
         if mirror is None:
             placement[item.name] = rows
             continue
-        apart = mirror.apart
+        apart = Row((0,) * len(item.iterators)).plus(mirror.apart, -1 if turned else 1)
         one_less = Row(apart.factors, apart.parameters, apart.constant - 1)
         pieces[f"{item.name}_near"] = Piece(item.name, ((one_less, "<"),))
         pieces[f"{item.name}_far"] = Piece(item.name, ((apart, ">"),))
