@@ -372,14 +372,13 @@ def test_bytes_at_given_sizes_are_words_times_the_widest(name: str) -> None:
 
 def test_bytes_of_plans_and_sweeps() -> None:
     program = program_from_text(MIXED)
-    made = plan(program, size="N=8,S=20", evaluations=3)
+    made = plan(program, size="N=8,S=20", evaluations=3, effort=0.3)
     assert made.cost is not None
     assert made.bound is not None
     assert made.bound.details["value_bytes"] <= made.cost["loads_bytes"]
     assert 4 * made.cost["loads_words"] < made.cost["loads_bytes"] < 8 * made.cost["loads_words"]
-    words, by_bytes = (
-        sweep(program, size="N=90", least=9, most=400, points=3, balance=2.0, unit=unit) for unit in ("words", "bytes")
-    )
+    curve = {"size": "N=90", "least": 9, "most": 400, "points": 3, "balance": 2.0, "effort": 0.5}
+    words, by_bytes = (sweep(program, **curve, unit=unit) for unit in ("words", "bytes"))
     for one, other in zip(words.extra["points"], by_bytes.extra["points"], strict=True):
         assert one["bound_bytes"] <= one["loads_bytes"]
         assert one["oi_limit"] == pytest.approx(other["oi_limit"] * one["bound_bytes"] / one["bound"])
