@@ -13,6 +13,8 @@ from shorthaul.affine.model import Program
 from shorthaul.core.errors import InputError
 
 BEFORE = """
+#define TWO 2
+enum { ONE = 1 };
 static void mode(int m, double *v) { switch (m) { case 0: return; case 1: v[0] = 1; break; default: v[1] = 2; } v[2] = 3; }
 """
 HEAD = "int n, int m, double A[n][n], double *x, double *y"
@@ -30,7 +32,7 @@ EQUAL = {
     "without a condition": ("for (int i = 0; ; i++) { if (i == n) break; y[i] = 0; }", "for (int i = 0; i != n; i++) y[i] = 0;"),
     "while 1": ("int i = 0; while (1) { if (i >= n) break; y[i] = 0; i++; }", "for (int i = 0; i < n; i++) y[i] = 0;"),
     "while 1, at the end": ("int i = 0; while (1) { y[i] = 0; i++; if (i >= n) break; }", "int i = 0; do { y[i] = 0; i++; } while (i < n);"),
-    "switch on a parameter": ("switch (m) { case 1: y[0] = 1; break; case 2: case 4: y[1] = 2; break; default: y[2] = 3; }",
+    "switch on a parameter": ("switch (m) { case ONE: y[0] = 1; break; case TWO: case 4: y[1] = 2; break; default: y[2] = 3; }",
                               "if (m == 1) y[0] = 1; else if (m == 2 || m == 4) y[1] = 2; else y[2] = 3;"),
     "switch that falls through": ("switch (n & 3) { case 2: y[2] = 0; case 1: y[1] = 0; break; case 0:; }",
                                   "if ((n & 3) == 2) { y[2] = 0; y[1] = 0; } else if ((n & 3) == 1) y[1] = 0;"),
@@ -61,7 +63,7 @@ def test_jumps_are_branches_and_bounds(body: str, same: str) -> None:
     ],
 )
 def test_jumps_that_are_not_told_are_refused(body: str) -> None:
-    with pytest.raises(InputError, match="line 4 column"):
+    with pytest.raises(InputError, match="line 6 column"):
         program(body)
 
 

@@ -92,7 +92,7 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
             meanings[item.name] = item.type
         elif isinstance(item, c_ast.Decl) and item.name and item.name not in integers and not _is_prototype(item):
             declarations[item.name] = item.type
-    definition = without_jumps(_parse_function(done, chosen, typedefs))
+    definition = without_jumps(_parse_function(done, chosen, typedefs), integers)
     _resolve([definition], meanings)
     outside = {**declarations, **dict.fromkeys(integers)}
     if definition.decl.type.args is not None:
@@ -104,7 +104,7 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     without_static_values(definition.body)
     others = [chunk for chunk in chunks if chunk.is_function and chunk is not chosen]
     called = _declared(list(_called(chosen.text, others)), typedefs)
-    written = {item.decl.name: without_jumps(item) for item in called if isinstance(item, c_ast.FuncDef)}
+    written = {item.decl.name: without_jumps(item, integers) for item in called if isinstance(item, c_ast.FuncDef)}
     _resolve(written.values(), meanings)
     with names_as_written(renamed):
         renamed |= with_calls_written_out(definition.body, written, declarations, outside)

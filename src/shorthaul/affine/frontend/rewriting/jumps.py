@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pycparser import c_ast
 
+from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.expressions import COMPARISONS, c_text
 from shorthaul.affine.frontend.rewriting.counting import without_rest
 from shorthaul.affine.frontend.rewriting.trees import copied, joined, nodes, rewritten, statements_of, target_of
@@ -23,19 +25,25 @@ _CONTROL = {
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
-def without_jumps(node: Any) -> Any:
+def without_jumps(node: Any, numbers: Mapping[str, int]) -> Any:
     r"""Return a definition with branches for ``switch``, and with the conditions of loops that break, in place.
+
+    Labels are ``numbers`` where these are macros or enumerators.
 
     >>> from pycparser import c_generator, c_parser
     >>> text = "void f(void) { switch (n) { case 1: case 2: a = 1; break; case 3: b = 1; default: c = 1; } }"
-    >>> made = without_jumps(c_parser.CParser().parse(text).ext[0])
+    >>> made = without_jumps(c_parser.CParser().parse(text).ext[0], {})
     >>> print(" ".join(c_generator.CGenerator().visit(made.body).split()))
     { if ((n == 1) || (n == 2)) { a = 1; } else if (n == 3) { b = 1; c = 1; } else { c = 1; } }
     """
-    return rewritten(node, lambda item: _with_condition(_branches(item) if isinstance(item, c_ast.Switch) else item))
+
+    def change(item: Any) -> Any:
+        return _with_condition(_branches(item, numbers) if isinstance(item, c_ast.Switch) else item)
+
+    return rewritten(node, change)
 
 
-def _branches(node: Any) -> Any:
+def _branches(node: Any, numbers: Mapping[str, int]) -> Any:
     """Return a switch as branches, itself where its value is not one that stays."""
     items = statements_of(node.stmt)
     labels = [item for item in items if isinstance(item, c_ast.Case | c_ast.Default)]
@@ -56,7 +64,9 @@ def _branches(node: Any) -> Any:
     for mine, body in reversed(groups[:-1]):
         if body in others:
             continue
-        tests = [c_ast.BinaryOp("==", copied(node.cond), item.expr, node.coord) for item in mine]
+        values = [(item.expr, constant(item.expr, numbers)) for item in mine]
+        labels = [one if value is None else c_ast.Constant("int", str(value), one.coord) for one, value in values]
+        tests = [c_ast.BinaryOp("==", copied(node.cond), label, node.coord) for label in labels]
         made = c_ast.If(joined(tests, "||", node.coord), c_ast.Compound(body, node.coord), made, node.coord)
     return made or c_ast.EmptyStatement(node.coord)
 
