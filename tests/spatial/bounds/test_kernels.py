@@ -1,4 +1,4 @@
-"""The two searches through all layouts, compiled and as plain Python."""
+"""The two searches through all layouts, and what prices of cells prove, compiled and as plain Python."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tests.spatial.bounds.test_placing import some_tree
 from tests.twins import Case, assert_agree
 
 from shorthaul.spatial.bounds import placing
+from shorthaul.spatial.bounds.prices import HOP, shapes
 from shorthaul.spatial.check import placing as checker
 from shorthaul.spatial.model import Grid
 
@@ -28,9 +29,19 @@ def checked(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return kernels.flood(*checker._numbered(tree), *checker._cells(Grid(4, 3)), 1, NODES)
 
 
+def priced(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    tree = some_tree(rng, int(rng.integers(6)), 14)
+    price = np.append(0, rng.integers(0, 2 * HOP, 5)).astype(np.int64)
+    return kernels.least_priced(*shapes(tree.parent, 0), price, 2, HOP)
+
+
 @pytest.mark.parametrize(
     ("name", "case"),
-    [("shorthaul.spatial.bounds.placing_kernels", planned), ("shorthaul.spatial.check.placing_kernels", checked)],
+    [
+        ("shorthaul.spatial.bounds.placing_kernels", planned),
+        ("shorthaul.spatial.check.placing_kernels", checked),
+        ("shorthaul.spatial.bounds.price_kernels", priced),
+    ],
 )
 def test_compiled_kernels_agree_with_their_twins(name: str, case: Case) -> None:
     assert_agree(name, case, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from shorthaul.spatial.bounds.growth_kernels import weights_of_growth
 from shorthaul.spatial.bounds.hubs import Hub
 from shorthaul.spatial.bounds.part_kernels import reaches_of_volume
+from shorthaul.spatial.bounds.prices import Part
 
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
@@ -24,11 +26,20 @@ Subtrees = tuple[Index, Counts, Counts, Gains, Gains, Flags, Gains]
 MOST_CERTIFIED = 10**5
 
 
-def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index, hubs: Sequence[Hub]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """What is proven of edges by nothing else: parts with prices, and vertices near hubs."""
+
+    parts: Sequence[Part] = ()
+    hubs: Sequence[Hub] = ()
+
+
+def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index, apart: Apart) -> dict[str, Any]:
     """Return the roots, and the weights of what the vertices below one need, and of a long edge below it.
 
     Stars have what these and the ``layers`` leave. A layer holds certificates of subtrees that do not overlap, each as
-    many times as its share says. All this is of the trees without the edges of the ``hubs``, which are named already.
+    many times as its share says. All this is of the trees without the edges of what stands ``apart``, which is named
+    already.
     """
     (parent, room, star, full, each, fan, widest), above = parts, subtrees[5]
     _, own, longer, shares = weights_of_growth(*subtrees, True)
@@ -50,7 +61,8 @@ def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index, hubs
         "longer": _weighed(names, longer),
         "upward": names[above.astype(bool)].tolist(),
         "layers": layers,
-        "hubs": [[hub.top, hub.cap, hub.kept] for hub in hubs],
+        "hubs": [[hub.top, hub.cap, hub.kept] for hub in apart.hubs],
+        "parts": [[part.top, part.kept, part.prices] for part in apart.parts],
     }
 
 

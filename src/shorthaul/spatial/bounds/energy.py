@@ -17,6 +17,7 @@ from shorthaul.spatial.bounds import certificates
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
 from shorthaul.spatial.bounds.growth_kernels import weights_of_growth
 from shorthaul.spatial.bounds.hubs import Hub, best_hubs
+from shorthaul.spatial.bounds.prices import Part, best_parts
 from shorthaul.spatial.bounds.star_kernels import best_stars
 from shorthaul.spatial.bounds.volume_kernels import gains_of_volume
 from shorthaul.spatial.layout.orders import positions, sizes
@@ -26,8 +27,8 @@ Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 #: Children as :func:`parents_before` numbers them, the vertices, and the parents.
 Numbered = tuple[Index, Index, Index, Index]
-#: Hops beyond one of every edge, the trees left without the hubs, and these.
-Grown = tuple[float, Numbered, list[Hub]]
+#: Hops beyond one of every edge, the trees left without what stands apart, and that.
+Grown = tuple[float, Numbered, certificates.Apart]
 Parts = certificates.Parts
 Subtrees = certificates.Subtrees
 #: What sums of weights may be off by, as a part of them and in hops.
@@ -86,7 +87,7 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
     if tree.n > _NEVER_LATE and ((search is not None and search.remaining_s() <= 0) or room() < _BYTES * tree.n):
         return Bound("energy_hops", edges, "edges", proofs["edges"], details)
     ground = Ground(grid)
-    grown = _grown(tree, ground, names)
+    grown = _grown(tree, ground, names, search)
     values = {"edges": edges, "growth": edges + _whole(grown[0])}
     method = max(values, key=lambda name: (values[name], name == "edges"))
     degrees = tree.degrees()
@@ -97,7 +98,7 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
     return Bound("energy_hops", values[method], method, proofs[method], details)
 
 
-def _grown(tree: Tree, ground: Ground, names: Index | None) -> Grown:
+def _grown(tree: Tree, ground: Ground, names: Index | None = None, search: Search | None = None) -> Grown:
     """Return what ``growth`` proves of edges on the ground, whose vertices are called ``names``, and by what."""
     numbered = parents_before(centred(tree))
     gain = _gain(numbered, ground)
@@ -105,14 +106,16 @@ def _grown(tree: Tree, ground: Ground, names: Index | None) -> Grown:
         as_given = parents_before(tree)
         if (more := _gain(as_given, ground)) > gain:
             gain, numbered = more, as_given
-    return _with_hubs(gain, numbered, ground, names) if tree.n <= certificates.MOST_CERTIFIED else (gain, numbered, [])
+    if tree.n > certificates.MOST_CERTIFIED:
+        return gain, numbered, certificates.Apart()
+    return _with_apart(gain, numbered, ground, names, search)
 
 
 def _certificate(grown: Grown, ground: Ground, names: Index | None) -> dict[str, Any]:
-    _, numbered, hubs = grown
+    _, numbered, apart = grown
     order = numbered[2] if names is None else names[numbered[2]]
     parts = _parts(numbered, ground)
-    return certificates.of_growth(*_subtrees(numbered, ground, parts), parts, order, hubs)
+    return certificates.of_growth(*_subtrees(numbered, ground, parts), parts, order, apart)
 
 
 def _gain(numbered: Numbered, ground: Ground) -> float:
@@ -124,25 +127,40 @@ def _whole(gain: float) -> int:
     return max(0, math.ceil(gain * (1 - _ROUNDING) - _ROUNDING))
 
 
-def _with_hubs(
-    gain: float, numbered: Numbered, ground: Ground, names: Index | None
-) -> tuple[float, Numbered, list[Hub]]:
-    """Return the gain with the best hubs, the trees left without these, and the hubs by the names of vertices."""
+def _with_apart(gain: float, numbered: Numbered, ground: Ground, names: Index | None, search: Search | None) -> Grown:
+    """Return the gain with the best parts and hubs, the trees left without these, and both by the names of vertices."""
     starts, kids, order, parent = numbered
 
     def left(parent: Index) -> Numbered:
         return parents_before(centred(Tree(parent)))
 
+    def gain_of(parent: Index) -> float:
+        return _gain(left(parent), ground)
+
     sums, _ = room_around(ground, len(parent))
-    hubs, cut = best_hubs(starts, kids, parent, sums, lambda parent: _gain(left(parent), ground))
-    with_hubs = left(cut) if hubs else numbered
-    found = sum(hub.value for hub in hubs) + _gain(with_hubs, ground) if hubs else gain
+    hubs, without = best_hubs(starts, kids, parent, sums, gain_of)
+    tried = [(list[Part](), hubs, without)]
+    if ground.each == ground.layers == 1:
+        parts, cut = best_parts(without, gain_of, search)
+        tried.append((parts, hubs, cut))
+        if hubs:
+            parts, cut = best_parts(parent, gain_of, search)
+            tried.append((parts, *best_hubs(starts, kids, cut, sums, gain_of)))
+    rated = [
+        (sum(part.value for part in one[0]) + sum(hub.value for hub in one[1]) + gain_of(one[2]), one)
+        for one in tried
+        if one[0] or one[1]
+    ]
+    found, (parts, hubs, cut) = max(rated, key=lambda one: one[0], default=(gain, tried[0]))
     if found <= gain:
-        return gain, numbered, []
+        return gain, numbered, certificates.Apart()
     name = order if names is None else names[order]
-    named = [Hub(int(name[hub.top]), hub.cap, name[hub.kept].tolist(), hub.value) for hub in hubs]
-    starts, kids, again, parent = with_hubs
-    return found, (starts, kids, order[again], parent), named
+    apart = certificates.Apart(
+        [Part(int(name[part.top]), name[part.kept].tolist(), part.prices, part.value) for part in parts],
+        [Hub(int(name[hub.top]), hub.cap, name[hub.kept].tolist(), hub.value) for hub in hubs],
+    )
+    starts, kids, again, parent = left(cut)
+    return found, (starts, kids, order[again], parent), apart
 
 
 def centred(tree: Tree) -> Tree:
@@ -282,7 +300,7 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
     layers = 1 if fabric.layers == 1 else 2 * fabric.layers
     ground = Ground(Grid(2 * fabric.width, 2 * fabric.height), layers, most)
     if cuts and room() >= _BYTES * tree.n:
-        grown = _grown(tree, ground, None)
+        grown = _grown(tree, ground)
         values["growth"] = values["cuts"] + int(lightest[0]) * _whole(grown[0])
     method = max(values, key=lambda name: (values[name], name == "cuts"))
     proof = (

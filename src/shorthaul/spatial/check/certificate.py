@@ -17,6 +17,7 @@ from typing import Any, Final
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
 from shorthaul.spatial.check.placing import least_is_above
+from shorthaul.spatial.check.priced import priced_parts
 from shorthaul.spatial.check.rooted import Rooted, WrongError, expect_vertices, expect_weighed
 from shorthaul.spatial.model import Fabric, Grid, Load, Tree
 
@@ -160,8 +161,9 @@ def _proven(kind: str, tree: Tree, where: Grid | Room, given: Mapping[str, Any])
         first, times = _pieces(tree, where), min(_lightest(tree, where), default=0)
     else:
         ground, first, times = Ground(where.width, where.height), edges, 1
-    hubs, left = _hubs(tree, ground, given)
-    return first + times * _growth(Rooted(left, expect_vertices(given, "roots", tree.n)), ground, given, hubs)
+    parts, left = (0.0, tree) if isinstance(where, Room) else priced_parts(tree, given)
+    hubs, left = _hubs(left, ground, given)
+    return first + times * _growth(Rooted(left, expect_vertices(given, "roots", tree.n)), ground, given, parts + hubs)
 
 
 def _lightest(tree: Tree, where: Room) -> list[int]:
@@ -227,7 +229,7 @@ def _hubs(tree: Tree, grid: Ground, given: Mapping[str, Any]) -> tuple[float, Tr
 def _growth(rooted: Rooted, grid: Ground, given: Mapping[str, Any], hubs: float) -> int:
     """Return what the edges have to spare, since vertices below one need room around it, and stars and parts do.
 
-    What ``hubs`` prove of other edges is added.
+    What parts with prices and ``hubs`` prove of other edges is added.
     """
     n = len(rooted.parent)
     sums, longer = (expect_weighed(given, key, n) for key in ("sums", "longer"))

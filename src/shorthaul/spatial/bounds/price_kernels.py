@@ -1,0 +1,326 @@
+"""Kernel that finds what a tree takes at least, its vertices near cells that have prices."""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+import numpy.typing as npt
+
+#: More than anything costs.
+MUCH = cython.declare(cython.longlong, 2**60)
+
+
+@cython.final
+@cython.cclass
+class Priced:
+    """What subtrees of all shapes take at least, by the cell that their top is on, and where its children are then."""
+
+    starts: cython.const_int[::1]
+    kids: cython.const_int[::1]  # kinds of children, each a shape, those of one kind together
+    price: cython.const_longlong[::1]
+    half: cython.longlong  # cells farther from the root along an axis cost nothing
+    hop: cython.longlong
+    step_x: cython.const_int[::1]
+    step_y: cython.const_int[::1]
+    least: cython.longlong[:, ::1]  # by shape and place; the last one is for all cells farther away
+    chosen: cython.int[:, ::1]  # by child and place: the child's place
+    # Of the star at work, by kind of its children:
+    kind: cython.int[::1]
+    many: cython.int[::1]
+    near: cython.int[:, ::1]  # the steps to the cells that cost least
+    cost: cython.longlong[:, ::1]
+    held: cython.int[::1]
+    place: cython.int[::1]  # of the cell a step away
+    column: cython.int[::1]  # its column, -1 for none
+    cells: cython.int[::1]  # the steps, by column
+    # Of the assignment of children to cells: prices of both, the child in a column, and where its way came from.
+    child: cython.longlong[::1]
+    cell: cython.longlong[::1]
+    taken: cython.int[::1]
+    way: cython.int[::1]
+    short: cython.longlong[::1]
+    done: cython.uchar[::1]
+
+    def __init__(
+        self,
+        starts: cython.const_int[::1],
+        kids: cython.const_int[::1],
+        price: cython.const_longlong[::1],
+        half: cython.longlong,
+        hop: cython.longlong,
+    ) -> None:
+        shapes, places = int(starts.shape[0]) - 1, int(price.shape[0])
+        most = int(np.diff(starts).max())
+        reach = 4 * int(half) + 2
+        while 2 * reach * reach < most:
+            reach += 1
+        y, x = (one.ravel() for one in np.mgrid[-reach : reach + 1, -reach : reach + 1].astype(np.int32))
+        hops = np.abs(x) + np.abs(y)
+        order = np.argsort(hops, kind="stable")[1 : int((hops <= reach).sum())]
+        of_shape = np.repeat(np.arange(shapes), np.diff(starts))
+        kinds = int(np.bincount(np.unique(of_shape * shapes + np.asarray(kids)) // shapes, minlength=1).max())
+        self.starts = starts
+        self.kids = kids
+        self.price = price
+        self.half = half
+        self.hop = hop
+        self.step_x = np.ascontiguousarray(x[order])
+        self.step_y = np.ascontiguousarray(y[order])
+        self.least = np.zeros((shapes, places + 1), np.int64)
+        self.chosen = np.zeros((kids.shape[0], places + 1), np.int32)
+        self.kind = np.zeros(kinds + 1, np.int32)
+        self.many = np.zeros(kinds + 1, np.int32)
+        self.near = np.zeros((kinds + 1, most + 1), np.int32)
+        self.cost = np.zeros((kinds + 1, most + 1), np.int64)
+        self.held = np.zeros(kinds + 1, np.int32)
+        self.place = np.zeros(len(order), np.int32)
+        self.column = np.full(len(order), -1, np.int32)
+        columns = kinds * most + 2
+        self.cells = np.zeros(columns, np.int32)
+        self.child = np.zeros(most + 1, np.int64)
+        self.cell = np.zeros(columns, np.int64)
+        self.taken = np.zeros(columns, np.int32)
+        self.way = np.zeros(columns, np.int32)
+        self.short = np.zeros(columns, np.int64)
+        self.done = np.zeros(columns, np.uint8)
+
+
+def least_priced(
+    starts: cython.const_int[::1],
+    kids: cython.const_int[::1],
+    price: cython.const_longlong[::1],
+    half: cython.longlong,
+    hop: cython.longlong,
+) -> tuple[int, npt.NDArray[np.int64]]:
+    """Return the least sum of edges and of prices of the cells used, and how many vertices are on cells of each price.
+
+    Subtree shape i has children of shapes ``kids[starts[i]:starts[i + 1]]``, those of one shape together, all below i;
+    the last is that of the tree, whose root is on a cell of its own. The cell x columns and y rows away from that costs
+    ``price[a (a + 1) / 2 + b]``, a the larger and b the smaller of |x| and |y|, if a is at most ``half``, nothing
+    otherwise; an edge costs ``hop`` for every hop. Several vertices may be on one cell, but not on that of the root,
+    of their parent, or of another child of that one. What is beyond ``half`` is taken to lie where prices are nowhere
+    near, so that the sum is a lower bound there.
+    """
+    priced = Priced(starts, kids, price, half, hop)
+    shapes: cython.Py_ssize_t = starts.shape[0] - 1
+    places: cython.Py_ssize_t = price.shape[0]
+    count: cython.longlong[:, ::1] = np.zeros((shapes, places + 1), np.int64)
+    used: cython.longlong[::1] = np.zeros(places + 1, np.int64)
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    a: cython.longlong
+    b: cython.longlong
+    with cython.nogil:
+        for i in range(shapes):
+            _far(priced, i, places)
+            p = 0
+            for a in range(half + 1):
+                for b in range(a + 1):
+                    if (p == 0) == (i == shapes - 1):
+                        priced.least[i, p] = price[p] if p > 0 else 0
+                        if starts[i + 1] > starts[i]:
+                            priced.least[i, p] += _star(priced, i, p, a, b)
+                    p += 1
+        count[shapes - 1, 0] = 1
+        for i in range(shapes - 1, -1, -1):
+            for p in range(places + 1):
+                if count[i, p] == 0:
+                    continue
+                used[p] += count[i, p]
+                for k in range(starts[i], starts[i + 1]):  # far away, the children are, too
+                    count[kids[k], priced.chosen[k, p]] += count[i, p]
+    return int(priced.least[shapes - 1, 0]), np.asarray(used)[:places]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _far(priced: Priced, i: cython.Py_ssize_t, places: cython.Py_ssize_t) -> cython.void:
+    """Work out what shape i takes where nothing has a price."""
+    k: cython.Py_ssize_t
+    at: cython.Py_ssize_t = 0
+    for k in range(priced.starts[i], priced.starts[i + 1]):
+        priced.least[i, places] += priced.least[priced.kids[k], places] + priced.hop * _hops(priced, at)
+        priced.chosen[k, places] = cython.cast(cython.int, places)
+        at += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+@cython.inline
+def _hops(priced: Priced, step: cython.Py_ssize_t) -> cython.longlong:
+    return abs(priced.step_x[step]) + abs(priced.step_y[step])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _star(
+    priced: Priced, i: cython.Py_ssize_t, at: cython.Py_ssize_t, x: cython.longlong, y: cython.longlong
+) -> cython.longlong:
+    """Return what the children of shape i take at least, which is on the cell (x, y), the place ``at``."""
+    begin: cython.Py_ssize_t = priced.starts[i]
+    count: cython.Py_ssize_t = priced.starts[i + 1] - begin
+    kinds: cython.Py_ssize_t = 0
+    k: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    total: cython.longlong = 0
+    columns: cython.Py_ssize_t = 0
+    is_apart: cython.bint = True
+    for j in range(begin, begin + count):
+        if kinds == 0 or priced.kind[kinds - 1] != priced.kids[j]:
+            priced.kind[kinds] = priced.kids[j]
+            priced.many[kinds] = 0
+            priced.held[kinds] = 0
+            kinds += 1
+        priced.many[kinds - 1] += 1
+    _find_near(priced, kinds, count, x, y)
+    for k in range(kinds):
+        for j in range(count):
+            if priced.column[priced.near[k, j]] < 0:
+                columns += 1
+                priced.column[priced.near[k, j]] = cython.cast(cython.int, columns)
+                priced.cells[columns] = priced.near[k, j]
+                priced.taken[columns] = 0
+                priced.cell[columns] = 0
+            if j < priced.many[k]:
+                total += priced.cost[k, j]
+                is_apart &= priced.taken[priced.column[priced.near[k, j]]] == 0
+                priced.taken[priced.column[priced.near[k, j]]] = 1
+    j = begin
+    if is_apart:  # every kind has what it would like best
+        for k in range(kinds):
+            for count in range(priced.many[k]):
+                priced.chosen[j, at] = priced.place[priced.near[k, count]]
+                j += 1
+    else:
+        total = _assigned(priced, count, columns)
+        for k in range(1, columns + 1):
+            if priced.taken[k] > 0:
+                priced.chosen[begin + priced.taken[k] - 1, at] = priced.place[priced.cells[k]]
+    for k in range(1, columns + 1):
+        priced.column[priced.cells[k]] = -1
+    return total
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _find_near(
+    priced: Priced, kinds: cython.Py_ssize_t, count: cython.Py_ssize_t, x: cython.longlong, y: cython.longlong
+) -> cython.void:
+    """Find the cells around (x, y) that cost least for each kind of children, so many that one is left for all."""
+    places: cython.longlong = priced.price.shape[0]
+    step: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    hops: cython.longlong
+    before: cython.longlong = 0
+    is_open: cython.bint
+    for step in range(priced.step_x.shape[0]):
+        hops = _hops(priced, step)
+        if hops > before:
+            before = hops
+            is_open = False
+            for k in range(kinds):
+                is_open |= (
+                    priced.held[k] < count
+                    or priced.cost[k, count - 1] > hops * priced.hop + priced.least[priced.kind[k], places]
+                )
+            if not is_open:
+                return
+        a: cython.longlong = abs(x + priced.step_x[step])
+        b: cython.longlong = abs(y + priced.step_y[step])
+        if a < b:
+            a, b = b, a
+        if a == 0:
+            continue
+        at: cython.longlong = places if a > priced.half else a * (a + 1) // 2 + b
+        priced.place[step] = cython.cast(cython.int, at)
+        for k in range(kinds):
+            cost: cython.longlong = hops * priced.hop + priced.least[priced.kind[k], at]
+            if priced.held[k] == count:
+                if cost >= priced.cost[k, count - 1]:
+                    continue
+                j = count - 1
+            else:
+                j = priced.held[k]
+                priced.held[k] += 1
+            while j > 0 and priced.cost[k, j - 1] > cost:
+                priced.cost[k, j] = priced.cost[k, j - 1]
+                priced.near[k, j] = priced.near[k, j - 1]
+                j -= 1
+            priced.cost[k, j] = cost
+            priced.near[k, j] = cython.cast(cython.int, step)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _assigned(priced: Priced, count: cython.Py_ssize_t, columns: cython.Py_ssize_t) -> cython.longlong:
+    """Return the least cost of ``count`` children on columns of their own, by shortest ways from one to the next."""
+    row: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    for j in range(columns + 1):
+        priced.taken[j] = 0
+        priced.cell[j] = 0
+    for row in range(1, count + 1):
+        priced.child[row] = 0
+        for j in range(columns + 1):
+            priced.short[j] = MUCH
+            priced.done[j] = 0
+        priced.taken[0] = cython.cast(cython.int, row)
+        _augment(priced, columns)
+    return -priced.cell[0]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _augment(priced: Priced, columns: cython.Py_ssize_t) -> cython.void:
+    """Let the child in column 0 have a column, the others as many columns as before."""
+    at: cython.Py_ssize_t = 0
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    following: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    least: cython.longlong
+    cost: cython.longlong
+    while priced.taken[at] != 0:
+        priced.done[at] = 1
+        row = priced.taken[at]
+        k = 0
+        j = row
+        while j > priced.many[k]:
+            j -= priced.many[k]
+            k += 1
+        least = MUCH
+        following = 0
+        for j in range(1, columns + 1):
+            if priced.done[j]:
+                continue
+            cost = (
+                priced.hop * _hops(priced, priced.cells[j])
+                + priced.least[priced.kind[k], priced.place[priced.cells[j]]]
+                - priced.child[row]
+                - priced.cell[j]
+            )
+            if cost < priced.short[j]:
+                priced.short[j] = cost
+                priced.way[j] = cython.cast(cython.int, at)
+            if priced.short[j] < least:
+                least = priced.short[j]
+                following = j
+        for j in range(columns + 1):
+            if priced.done[j]:
+                priced.child[priced.taken[j]] += least
+                priced.cell[j] -= least
+            else:
+                priced.short[j] -= least
+        at = following
+    while at != 0:
+        j = priced.way[at]
+        priced.taken[at] = priced.taken[j]
+        at = j
