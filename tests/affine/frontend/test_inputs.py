@@ -258,6 +258,22 @@ def test_structures(name: str) -> None:
     assert list(made.code.arguments) == ["n", "p_u", "p_v"]
 
 
+def test_numbers_of_a_structure_behind_a_pointer() -> None:
+    types = "typedef struct { double *u, *v, s; int nx; long ny; } P;\n"
+    body = (
+        "for (int i = 1; i < {0}; i++) for (int j = 0; j < {1}; j++) {2}[i * {1} + j] = {3}[(i - 1) * {1} + j] * {4};"
+    )
+    made = written(body.format("p->nx", "p->ny", "p->u", "p->v", "p->s"), "const P *p", types)
+    head = "int nx, long ny, double *u, double *v, double s"
+    plain = written(body.format("nx", "ny", "u", "v", "s"), head)
+    assert made.parameters == ("p_nx", "p_ny")
+    assert made.code is not None
+    assert sorted(made.code.declarations.values()) == ["double *p_u", "double *p_v", "double p_s"]
+    sizes = ({"p_nx": 4, "p_ny": 5}, {"nx": 4, "ny": 5})
+    one, other = map(shorthaul.affine.concrete_cdag, (made, plain), sizes)
+    assert np.array_equal(one.operands, other.operands)
+
+
 def test_structures_as_a_whole() -> None:
     types = "typedef struct { double re, im; } C;\n"
     body = "for (int i = 0; i < n; i++) { C one = {1}, s = x[i], t; t = y[i]; s.re += one.re * t.im; x[i] = s; y[i].im = one.im; }"

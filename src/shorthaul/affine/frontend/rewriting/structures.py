@@ -68,7 +68,14 @@ def flattened(body: Any, declarations: dict[str, Any], known: Structures) -> Any
             result += [] if name in found else [node]
         return result
 
-    return rewritten(in_blocks(body, apart), lambda node: _plain(node, fields))
+    made = rewritten(in_blocks(body, apart), lambda node: _plain(node, fields))
+    elements = [element_of(node)[0] for node in nodes([made]) if isinstance(node, c_ast.ArrayRef)]
+    subscripted = {getattr(item, "name", "") for item in elements}
+    for name, kind in given.items():  # numbers behind pointers to one structure
+        for member in found.get(name, ()) if isinstance(kind, c_ast.PtrDecl) else ():
+            if isinstance(member.type, c_ast.TypeDecl) and fields[name, member.name] not in subscripted:
+                declarations[fields[name, member.name]] = named(member.type, fields[name, member.name])
+    return made
 
 
 def _member(whole: Any, at: int, name: str, declared: Any = None) -> Any:
