@@ -134,7 +134,7 @@ def test_triangles(name: str) -> None:
     flow = flow_dependences(program)
     upper = upper_bound(program, flow=flow, search=Search(effort=0.5))
     for sizes in ({"n": 9, "S": 12}, {"n": 12, "S": 30}, {"n": 13, "S": 60}):
-        here = at_sizes(upper, flow, sizes, Search(effort=0.5 if name == "row by row" else 5))
+        here = at_sizes(upper, flow, sizes, Search(effort=0.1 if name == "row by row" else 5))
         loads, exact = replayed(here, flow, sizes)
         assert loads <= here.value(sizes) or not exact
 
@@ -302,7 +302,7 @@ def test_nests_that_follow_one_another_are_joined() -> None:
 @pytest.mark.parametrize("name", quick(("lu", "cholesky", "ludcmp"), ("lu",)))
 def test_what_a_box_computes_is_not_loaded_there(name: str) -> None:
     for sizes in ({"N": 9, "S": 14}, {"N": 11, "S": 40}):
-        here = at_sizes(upper_of(name), flow_of(name), sizes, Search(effort=0.3 if name == "lu" else 1))
+        here = at_sizes(upper_of(name), flow_of(name), sizes, Search(effort=0.2 if name == "lu" else 1))
         loads, exact = replayed(here, flow_of(name), sizes)
         assert loads <= here.value(sizes) or not exact
 
