@@ -277,6 +277,7 @@ def test_products_one_after_the_other_are_bounded_together() -> None:
 
 
 def test_computed_operands_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rents, "most", lambda *_, **__: Rented(0.0, 0.0, 0))
     cdag = products_in_a_row(10, 10, 3)
     cost = belady.plan(cdag, 20).traffic(cdag.weights) - cdag.algorithmic_bound()
     found = segments.excess(cdag, 20, recompute=False, search=Search())

@@ -40,7 +40,7 @@ def test_no_graph_pays_less_than_graphs_do_at_least(is_symmetric: bool) -> None:
     for (size, rent), least in best.items():
         said = float((vertices[:, 0] + rent * beside[:, size - 1]).min())
         assert said <= least + 1e-9
-        assert said > 0.7 * least
+        assert said > (0.7 if is_symmetric else 0.95) * least
         assert said == pytest.approx(checked._least_graphs(largest, rent, slices)[size - 1])
 
 
@@ -80,10 +80,9 @@ def with_factor(m: int, n: int, k: int) -> Cdag:
 def games(rng: np.random.Generator) -> tuple[Cdag, int]:
     m, n, k = rng.integers(3, 8, 3).tolist()
     kind = int(rng.integers(5))
+    cdag = with_factor(m, n, k) if kind == 1 else fused_product(m, n, k)
     if kind == 2:
         cdag = symmetric_product(m + 2, k)
-    else:
-        cdag = with_factor(m, n, k) if kind == 1 else fused_product(m, n, k)
     if kind == 3:
         cdag = doubled(cdag, np.flatnonzero(cdag.given))
     if kind == 4:

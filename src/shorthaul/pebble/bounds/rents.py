@@ -37,11 +37,20 @@ def most(found: Contraction, rooms: int, *, search: Search) -> Rented:
     operand, of weight w or more, is loaded once for each stay in memory, but for its first one.
 
     *One slice.* Its stays are the vertices of a graph, its e terms the edges. As a term is computed, so many stays have
-    had a term or have it now, and have one to come or have it now. Let B(e) be the least of the number of vertices and
-    r times the sum of these numbers over all e terms. The vertex that is done first, with d terms, has those of its
-    neighbours beside it that have had a term with it: these d terms pay r (d + d (d + 1) / 2) at least. Without it, the
-    same holds of the rest, n vertices with n^2 / 4 edges at most (n (n - 1) / 2 where operands of both sides are the
-    same values). That bounds B.
+    had a term or have it now, and have one to come or have it now. Let B(e) be the least of the number of vertices V
+    and r times the sum of these numbers over all e terms. Then B(e) is at least the least of V and r times the sum of
+    d (d + 1) over V degrees, e in all, of which the first n make up n^2 / 4 at most, for any n. For let u and v stays
+    of either side be there, m pairs of which have no term yet, and take any price c. With
+
+        F = (c - r (u + v)) m + (u + v) / 2 - c u v / 2 + r u v (u + v) / 2,
+
+    a term changes F by r (u + v) - c. Let p(d) = 1 - c d + r d (d + 1). A stay that begins beside d of the other side
+    adds at most 1 - p(d) / 2, one that ends beside d at most -p(d) / 2, as long as c >= r (u + v); terms where that is
+    not so pay c anyway, leave them out. In the end F is 0 again: V and all rents are at least c e and half of all p. As
+    stays begin, each pair that has a term is counted once in all d, so are pairs of the first n at most n^2 / 4; so
+    too, from the end, as stays end. The best c for V makes the degrees e in all. Where operands of both sides are the
+    same values, it is d + d (d + 1) / 2 and n (n - 1) / 2: the stay that is done first, with d terms, has those beside
+    it with which it has had one, and without it the same holds of the rest.
 
     *Terms nearby.* Let D be the number of terms ``near`` a term in its slice, on either side. A term t pays r s,
     s the weight of a sum's value, for its own sum and for those of the terms near it that are in memory at t. The
@@ -83,7 +92,7 @@ def most(found: Contraction, rooms: int, *, search: Search) -> Rented:
             break
         search.spend(vertices.size / tuning.SEGMENT_RATE + tuning.SEGMENT_EFFORT)
         graphs = operand * (vertices + rent * beside).min(axis=0)
-        beyond = operand * (math.sqrt(2 * rent) + 1.5 * rent) if size > few else math.inf  # 1 / d + rent (d + 3) / 2
+        beyond = operand * _mean(rent, is_symmetric=found.is_symmetric) if size > few else math.inf
         for near in np.unique(np.geomspace(1, 1 + 4 * held, tuning.RENTED_NEAR).astype(np.int64) - 1).tolist():
             missing = missing_at_once(near, rent, value)
             if missing > value:
@@ -110,17 +119,22 @@ def missing_at_once(near: int, rent: float, value: float) -> float:
 def _graphs(edges: int, *, is_symmetric: bool) -> tuple[FloatArray, FloatArray]:
     """Return numbers of vertices, shape (sizes, 1), and what their edges have beside them, shape (sizes, edges).
 
-    The n-th vertex from the end adds n / 2 edges at most, or n - 1: least d + d (d + 1) / 2 for all have degrees as
-    equal as these limits let them.
+    The n-th vertex adds n / 2 edges at most, or n - 1: least have degrees as equal as these limits let them.
     """
     sizes = np.arange(2, edges + 2)
     beside = np.full((edges, edges), np.inf)
     for row, size in enumerate(sizes.tolist()):
         degree = np.arange(size)
         room = np.maximum(0, size - 1 - degree * (1 if is_symmetric else 2))
-        together = np.cumsum(np.repeat(degree + 2, np.minimum(room, edges))[:edges])
+        further = degree + 2 if is_symmetric else 2 * degree + 2
+        together = np.cumsum(np.repeat(further, np.minimum(room, edges))[:edges])
         beside[row, : len(together)] = together
     return sizes[:, None].astype(np.float64), beside
+
+
+def _mean(rent: float, *, is_symmetric: bool) -> float:
+    """Return what an edge takes at least in the mean: (1 + rent d (d + 1)) / d, or with (d + 3) / 2 for d + 1."""
+    return math.sqrt(2 * rent) + 1.5 * rent if is_symmetric else 2 * math.sqrt(rent) + rent
 
 
 def _readers(found: Contraction, vertices: FloatArray, edges: int) -> FloatArray:

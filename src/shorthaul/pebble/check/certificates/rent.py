@@ -58,8 +58,9 @@ def moved(found: Slices, rooms: int, rent: float, near: int) -> float:
         pairs = sum(edges - apart for apart in range(1, min(near, edges - 1) + 1))
         last = rent * found.value * (edges + 2 * pairs) / edges
         each = min(each, found.weight * graph / edges + last)
-    if found.largest > few:  # d edges of a vertex take 1 + rent (d + d (d + 1) / 2)
-        each = min(each, found.weight * (math.sqrt(2 * rent) + 1.5 * rent) + last)
+    if found.largest > few:  # the least of (1 + rent * beside) / degree
+        mean = math.sqrt(2 * rent) + 1.5 * rent if found.is_symmetric else 2 * math.sqrt(rent) + rent
+        each = min(each, found.weight * mean + last)
     return found.terms * each - rent * rooms - 2 * found.sums * lacking - found.operands * found.weight
 
 
@@ -82,8 +83,8 @@ def _least_graphs(edges: int, rent: float, found: Slices) -> FloatArray:
     for vertices in range(1, edges + 2):
         further = least.copy()
         for degree in range(1, min(edges, vertices - 1) + 1):
-            paid = rent * (degree + degree * (degree + 1) / 2)
-            np.minimum(further[degree:], least[:-degree] + paid, out=further[degree:])
+            beside = degree + degree * (degree + 1) / 2 if found.is_symmetric else degree * (degree + 1)
+            np.minimum(further[degree:], least[:-degree] + rent * beside, out=further[degree:])
         most = vertices * (vertices - 1) // 2 if found.is_symmetric else vertices * vertices // 4
         further[most + 1 :] = np.inf
         least = further
