@@ -29,6 +29,8 @@ _FAR, _HOPELESS = 0.4, 0.85
 #: Places times squared numbers of children (20 million take a second) in all, at least and by vertex, and for a part,
 #: at least; and what a linear program is worth.
 _WORK, _WORK_BY_VERTEX, _LEAST_WORK, _PROGRAM = 4e7, 6e3, 2e6, 1.5e5
+#: So many parts in a row, the largest first, that prove nothing more are the last that are tried.
+_MISSES = 8
 #: Rounds in which prices get better, unless so few hops are left to be gained.
 _ROUNDS, _CLOSE = 30, 0.1
 
@@ -52,10 +54,10 @@ def best_parts(parent: Index, gain: Callable[[Index], float], search: Search | N
     parent, parts, proven = parent.copy(), list[Part](), 0.0
     best: float | None = None
     cut = sorted(_cut(parent), key=len, reverse=True)
-    work = max(_WORK, _WORK_BY_VERTEX * len(parent))
+    work, missed = max(_WORK, _WORK_BY_VERTEX * len(parent)), 0
     for turn, kept in enumerate(cut):
         share = max(work / (len(cut) - turn), _LEAST_WORK)
-        if work <= 0 or _is_late(search):
+        if work <= 0 or missed == _MISSES or _is_late(search):
             break
         rank = {v: at for at, v in enumerate(kept)}
         own = np.array([-1, *(rank[int(parent[v])] for v in kept[1:])], np.int32)
@@ -63,6 +65,7 @@ def best_parts(parent: Index, gain: Callable[[Index], float], search: Search | N
         degree[1:] += 1
         if degree.max() < _LEAST or (degree > 1).sum() < _FORKS:
             continue
+        missed += 1
         alone = gain(own)
         found = [Prices(own, top, search) for top in sorted({int(degree.argmax()), _centroid(own)})]
         for prices in found:
@@ -79,7 +82,7 @@ def best_parts(parent: Index, gain: Callable[[Index], float], search: Search | N
         without[kept[1:]] = -1
         if (together := proven + chosen.best + gain(without)) > best:
             parent, best, proven = without, together, proven + chosen.best
-            top = kept[chosen.top]
+            top, missed = kept[chosen.top], 0
             whole = np.rint(chosen.prices * HOP).astype(np.int64).tolist()
             parts.append(Part(top, [v for v in kept if v != top], whole, chosen.best))
     return parts, parent
