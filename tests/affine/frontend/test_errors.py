@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.samples import samples
 
+from shorthaul.affine.frontend import preprocess
 from shorthaul.affine.frontend.scop import load, program_from_text
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.verbs.bound import bound
@@ -204,8 +205,9 @@ def test_damaged_files_end_in_a_message() -> None:
 
 
 @pytest.mark.parametrize("call", ["M%d M%d", pytest.param("M%d + M%d", marks=pytest.mark.slow)])
-def test_macros_that_double_one_another(call: str) -> None:
+def test_macros_that_double_one_another(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """2^40 expansions, of nothing or of a long sum: one error, at once."""
+    monkeypatch.setattr(preprocess, "_MOST_EXPANSIONS", 10_000)
     lines = [f"#define M{at} {call % (at + 1, at + 1)}" for at in range(40)]
     text = "\n".join([*lines, "#define M40", FRAME % "a[0] = 1; M0"])
     with pytest.raises(InputError, match="expands to too much") as caught:
