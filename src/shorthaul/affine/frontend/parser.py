@@ -103,8 +103,9 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     renamed = with_names_apart(definition.body, {*declarations, *integers})
     without_static_values(definition.body)
     others = [chunk for chunk in chunks if chunk.is_function and chunk is not chosen]
-    called = _declared(list(_called(chosen.text, others)), typedefs)
-    written = {item.decl.name: without_jumps(item, integers) for item in called if isinstance(item, c_ast.FuncDef)}
+    found = _declared(list(_called(chosen.text, others)), typedefs)
+    called = [item for item in found if isinstance(item, c_ast.FuncDef) and isinstance(item.decl.type, c_ast.FuncDecl)]
+    written = {item.decl.name: without_jumps(item, integers) for item in called}
     _resolve(written.values(), meanings)
     with names_as_written(renamed):
         renamed |= with_calls_written_out(definition.body, written, declarations, outside)
