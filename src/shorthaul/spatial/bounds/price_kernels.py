@@ -33,7 +33,8 @@ class Priced:
     place: cython.int[::1]  # of the cell a step away
     column: cython.int[::1]  # its column, -1 for none
     cells: cython.int[::1]  # the steps, by column
-    # Of the assignment of children to cells: prices of both, the child in a column, and where its way came from.
+    # Of the assignment of children to cells: prices of kinds and cells, the kind in a column and one, and where its way
+    # came from.
     child: cython.longlong[::1]
     cell: cython.longlong[::1]
     taken: cython.int[::1]
@@ -119,7 +120,7 @@ def least_priced(
                 for b in range(a + 1):
                     if (p == 0) == (i == shapes - 1):
                         priced.least[i, p] = price[p] if p > 0 else 0
-                        if starts[i + 1] > starts[i]:
+                        if starts[i + 1] > starts[i] and not _is_far(priced, i, p, a, b):
                             priced.least[i, p] += _star(priced, i, p, a, b)
                     p += 1
         count[shapes - 1, 0] = 1
@@ -144,6 +145,39 @@ def _far(priced: Priced, i: cython.Py_ssize_t, places: cython.Py_ssize_t) -> cyt
         priced.least[i, places] += priced.least[priced.kids[k], places] + priced.hop * _hops(priced, at)
         priced.chosen[k, places] = cython.cast(cython.int, places)
         at += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_far(
+    priced: Priced, i: cython.Py_ssize_t, at: cython.Py_ssize_t, x: cython.longlong, y: cython.longlong
+) -> cython.bint:
+    """Say whether the children of shape i pay nothing around the cell (x, y); if so, count and put them there."""
+    places: cython.longlong = priced.price.shape[0]
+    k: cython.Py_ssize_t
+    step: cython.Py_ssize_t = 0
+    for k in range(priced.starts[i], priced.starts[i + 1]):
+        to: cython.longlong = _place(priced, step, x, y)
+        if to == 0 or priced.least[priced.kids[k], to] > priced.least[priced.kids[k], places]:
+            return False
+        priced.chosen[k, at] = cython.cast(cython.int, to)
+        step += 1
+    priced.least[i, at] += priced.least[i, places]
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+@cython.inline
+def _place(priced: Priced, step: cython.Py_ssize_t, x: cython.longlong, y: cython.longlong) -> cython.longlong:
+    """Return the place of the cell a step from (x, y)."""
+    a: cython.longlong = abs(x + priced.step_x[step])
+    b: cython.longlong = abs(y + priced.step_y[step])
+    if a < b:
+        a, b = b, a
+    return priced.price.shape[0] if a > priced.half else a * (a + 1) // 2 + b
 
 
 @cython.cfunc
@@ -196,10 +230,15 @@ def _star(
                 priced.chosen[j, at] = priced.place[priced.near[k, count]]
                 j += 1
     else:
-        total = _assigned(priced, count, columns)
-        for k in range(1, columns + 1):
-            if priced.taken[k] > 0:
-                priced.chosen[begin + priced.taken[k] - 1, at] = priced.place[priced.cells[k]]
+        total = _assigned(priced, kinds, columns)
+        for k in range(kinds):
+            priced.held[k] = cython.cast(cython.int, j)
+            j += priced.many[k]
+        for j in range(1, columns + 1):
+            if priced.taken[j] > 0:
+                k = priced.taken[j] - 1
+                priced.chosen[priced.held[k], at] = priced.place[priced.cells[j]]
+                priced.held[k] += 1
     for k in range(1, columns + 1):
         priced.column[priced.cells[k]] = -1
     return total
@@ -231,13 +270,9 @@ def _find_near(
                 )
             if not is_open:
                 return
-        a: cython.longlong = abs(x + priced.step_x[step])
-        b: cython.longlong = abs(y + priced.step_y[step])
-        if a < b:
-            a, b = b, a
-        if a == 0:
+        at: cython.longlong = _place(priced, step, x, y)
+        if at == 0:
             continue
-        at: cython.longlong = places if a > priced.half else a * (a + 1) // 2 + b
         priced.place[step] = cython.cast(cython.int, at)
         for k in range(kinds):
             cost: cython.longlong = hops * priced.hop + priced.least[priced.kind[k], at]
@@ -259,67 +294,89 @@ def _find_near(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _assigned(priced: Priced, count: cython.Py_ssize_t, columns: cython.Py_ssize_t) -> cython.longlong:
-    """Return the least cost of ``count`` children on columns of their own, by shortest ways from one to the next."""
-    row: cython.Py_ssize_t
+def _assigned(priced: Priced, kinds: cython.Py_ssize_t, columns: cython.Py_ssize_t) -> cython.longlong:
+    """Return the least cost of all children on columns of their own: the most of a kind first, others by shortest ways.
+
+    Children of a kind that have columns have one price, so a way visits a kind once.
+    """
+    most: cython.Py_ssize_t = 0
+    k: cython.Py_ssize_t
     j: cython.Py_ssize_t
+    total: cython.longlong = 0
     for j in range(columns + 1):
         priced.taken[j] = 0
         priced.cell[j] = 0
-    for row in range(1, count + 1):
-        priced.child[row] = 0
-        for j in range(columns + 1):
-            priced.short[j] = MUCH
-            priced.done[j] = 0
-        priced.taken[0] = cython.cast(cython.int, row)
-        _augment(priced, columns)
-    return -priced.cell[0]
+    for k in range(kinds):
+        priced.child[k] = 0
+        if priced.many[k] > priced.many[most]:
+            most = k
+    priced.child[most] = priced.cost[most, priced.many[most] - 1]
+    for k in range(priced.many[most]):
+        j = priced.column[priced.near[most, k]]
+        priced.taken[j] = cython.cast(cython.int, most + 1)
+        priced.cell[j] = priced.cost[most, k] - priced.child[most]
+    for k in range(kinds):
+        if k != most:
+            for _ in range(priced.many[k]):
+                priced.taken[0] = cython.cast(cython.int, k + 1)
+                _augment(priced, columns)
+    for j in range(1, columns + 1):
+        if priced.taken[j] > 0:
+            total += _paid(priced, priced.taken[j] - 1, j)
+    return total
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+@cython.inline
+def _paid(priced: Priced, kind: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.longlong:
+    """Return what a child takes on a column."""
+    step: cython.Py_ssize_t = priced.cells[column]
+    return priced.hop * _hops(priced, step) + priced.least[priced.kind[kind], priced.place[step]]
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _augment(priced: Priced, columns: cython.Py_ssize_t) -> cython.void:
-    """Let the child in column 0 have a column, the others as many columns as before."""
+    """Let a child of the kind in column 0 have a column, the others as many columns as before."""
     at: cython.Py_ssize_t = 0
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t
     following: cython.Py_ssize_t
-    row: cython.Py_ssize_t
     least: cython.longlong
     cost: cython.longlong
+    for j in range(columns + 1):
+        priced.short[j] = MUCH
+        priced.done[j] = 0
+    priced.short[0] = 0
     while priced.taken[at] != 0:
-        priced.done[at] = 1
-        row = priced.taken[at]
-        k = 0
-        j = row
-        while j > priced.many[k]:
-            j -= priced.many[k]
-            k += 1
+        priced.done[at] = 2  # where its kind is visited
+        k = priced.taken[at] - 1
         least = MUCH
         following = 0
         for j in range(1, columns + 1):
             if priced.done[j]:
                 continue
-            cost = (
-                priced.hop * _hops(priced, priced.cells[j])
-                + priced.least[priced.kind[k], priced.place[priced.cells[j]]]
-                - priced.child[row]
-                - priced.cell[j]
-            )
+            if priced.taken[j] == k + 1:
+                priced.done[j] = 1
+                priced.short[j] = priced.short[at]
+                continue
+            cost = priced.short[at] + _paid(priced, k, j) - priced.child[k] - priced.cell[j]
             if cost < priced.short[j]:
                 priced.short[j] = cost
                 priced.way[j] = cython.cast(cython.int, at)
             if priced.short[j] < least:
                 least = priced.short[j]
                 following = j
-        for j in range(columns + 1):
-            if priced.done[j]:
-                priced.child[priced.taken[j]] += least
-                priced.cell[j] -= least
-            else:
-                priced.short[j] -= least
         at = following
+    least = priced.short[at]
+    for j in range(columns + 1):
+        if priced.done[j]:
+            priced.cell[j] -= least - priced.short[j]
+            if priced.done[j] == 2:
+                priced.child[priced.taken[j] - 1] += least - priced.short[j]
     while at != 0:
         j = priced.way[at]
         priced.taken[at] = priced.taken[j]
