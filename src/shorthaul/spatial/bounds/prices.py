@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
 
 from shorthaul.core.search import Search
 from shorthaul.spatial.bounds.price_kernels import least_priced
@@ -31,8 +30,9 @@ _FAR, _HOPELESS = 0.4, 0.85
 _WORK, _WORK_BY_VERTEX, _LEAST_WORK, _PROGRAM = 4e7, 6e3, 2e6, 1.5e5
 #: So many parts in a row, the largest first, that prove nothing more are the last that are tried.
 _MISSES = 8
-#: Rounds in which prices get better, unless so few hops are left to be gained.
-_ROUNDS, _CLOSE = 30, 0.1
+#: Rounds in which prices get better, unless so few hops are left to be gained, or no more than so much of what is proven
+#: without any is in sight.
+_ROUNDS, _CLOSE, _SHORT = 30, 0.1, 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def best_parts(parent: Index, gain: Callable[[Index], float], search: Search | N
                 prices.begin(alone)
         chosen = max(found, key=lambda one: one.best)
         if chosen.best >= _HOPELESS * alone:
-            chosen.improve(min(_ROUNDS, int((share - chosen.done) / (chosen.work + _PROGRAM))))
+            chosen.improve(alone, min(_ROUNDS, int((share - chosen.done) / (chosen.work + _PROGRAM))))
         work -= sum(one.done for one in found)
         if chosen.best <= alone:
             continue
@@ -196,21 +196,26 @@ class Prices:
                     return
                 ahead = [(part - 1, fall), (part + 1, fall), (part, fall - 1), (part, fall + 1)]
 
-    def improve(self, rounds: int) -> None:
-        """Look for better prices."""
+    def improve(self, least: float, rounds: int) -> None:
+        """Look for better prices, unless all around prove less than ``least`` by far."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
         planes, step = [(self.rises, float(self.best - self.rises @ self.prices))], 0.5
         for _ in range(rounds):
             if _is_late(self.search):
                 return
-            bounds = [(max(0.0, one - step), one + step) for one in self.prices.tolist()]
-            bounds[0] = (0.0, 0.0)
-            rows = np.array([np.append(-plane, 1.0) for plane, _ in planes])
             self.done += _PROGRAM
+            rows = np.array([np.append(-plane, 1.0) for plane, _ in planes])
             most = np.append(np.zeros(len(self.prices)), -1.0)
-            program = linprog(most, rows, [height for _, height in planes], bounds=[*bounds, (None, None)])
+            least, up = np.append(np.maximum(0.0, self.prices - step), -np.inf), np.append(self.prices + step, np.inf)
+            up[0] = 0.0
+            under = LinearConstraint(rows, -np.inf, [height for _, height in planes])
+            program = milp(most, constraints=under, bounds=Bounds(least, up))
             if not program.success:
                 return
             prices, promised = np.rint(program.x[:-1] * HOP) / HOP, -program.fun
+            if promised < _SHORT * least:
+                return
             found, rises = self.value(prices)
             planes.append((rises, float(found - rises @ prices)))
             if found > self.best + 0.1 * (promised - self.best):
