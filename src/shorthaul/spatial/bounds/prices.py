@@ -30,7 +30,7 @@ _FAR, _HOPELESS = 0.4, 0.85
 _WORK, _WORK_BY_VERTEX, _LEAST_WORK, _PROGRAM = 4e7, 6e3, 2e6, 1.5e5
 #: So many parts in a row, the largest first, that prove nothing more are the last that are tried.
 _MISSES = 8
-#: Rounds in which prices get better, unless so few hops are left to be gained, or no more than so much of what is proven
+#: Rounds in which prices get better, unless so few hops are left to be gained, or less than so much of what is proven
 #: without any is in sight.
 _ROUNDS, _CLOSE, _SHORT = 30, 0.1, 0.99
 
@@ -196,8 +196,8 @@ class Prices:
                     return
                 ahead = [(part - 1, fall), (part + 1, fall), (part, fall - 1), (part, fall + 1)]
 
-    def improve(self, least: float, rounds: int) -> None:
-        """Look for better prices, unless all around prove less than ``least`` by far."""
+    def improve(self, alone: float, rounds: int) -> None:
+        """Look for better prices, unless all around prove less than ``alone`` by far."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         planes, step = [(self.rises, float(self.best - self.rises @ self.prices))], 0.5
@@ -214,7 +214,7 @@ class Prices:
             if not program.success:
                 return
             prices, promised = np.rint(program.x[:-1] * HOP) / HOP, -program.fun
-            if promised < _SHORT * least:
+            if promised < _SHORT * alone:
                 return
             found, rises = self.value(prices)
             planes.append((rises, float(found - rises @ prices)))
