@@ -170,6 +170,26 @@ EQUAL = {
         "double *end = c + n; for (double *p = c; p != end; ++p) *p = 0; double *lo = c, *hi = c + n; while (lo < hi) *lo++ = *--hi;",
         "for (int i = 0; i < n; i++) c[i] = 0; for (int i = 0; i < n - i; i++) c[i] = c[n - i - 1];",
     ),
+    "unrolled, and the rest": (
+        "int i; for (i = 0; i + 3 < n; i += 4) { c[i] = d[i]; c[i + 3] = 0; } for (; i < n; i++) c[i] = 1;",
+        "for (int i = 0; i < n / 4 * 4; i += 4) { c[i] = d[i]; c[i + 3] = 0; } for (int k = 0; k < n % 4; k++) c[n / 4 * 4 + k] = 1;",
+    ),
+    "unrolled by whiles": (
+        "int i = 0; while (i <= n - 2) { c[i] = d[i + 1]; i += 2; } if (n % 2) c[i] = 1;",
+        "for (int k = 0; k < n / 2; k++) c[2 * k] = d[2 * k + 1]; if (n % 2) c[n / 2 * 2] = 1;",
+    ),
+    "unrolled twice": (
+        "int i = 0; for (; i < n - 7; i += 8) c[i] = 8; for (; i < (n & ~3); i += 4) c[i] = 4; for (; i < n; i++) c[i] = 1;",
+        "for (int k = 0; k < n / 8; k++) c[8 * k] = 8; if (n % 8 > 3) c[n / 8 * 8] = 4; for (int k = 0; k < n % 4; k++) c[n / 4 * 4 + k] = 1;",
+    ),
+    "unrolled down, in a triangle": (
+        "int j; for (int i = 0; i < n; i++) { for (j = i; j >= 2; j -= 3) A[i][j] = 3; for (; j >= 0; j--) A[i][j] = 1; }",
+        "for (int i = 0; i < n; i++) { for (int j = i; j >= 2; j -= 3) A[i][j] = 3; for (int k = 0; k < (i + 1) % 3; k++) A[i][(i + 1) % 3 - 1 - k] = 1; }",
+    ),
+    "a counter behind its loop": (
+        "int i, k; for (i = 1, k = n; i < k; i++, k--) c[i] = 0; c[i] = d[k];",
+        "for (int i = 1; i < n - i + 1; i++) c[i] = 0; c[n / 2 + 1] = d[n - n / 2];",
+    ),
     "packed by a walk": (
         "int k = 0; for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) x[k++] = A[i][j];",
         "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) x[i * (i + 1) / 2 + j] = A[i][j];",
@@ -233,6 +253,11 @@ EQUAL = {
 def test_other_ways_to_write_it(name: str) -> None:
     left, right = EQUAL[name]
     assert_same(written(left), written(right))
+
+
+def test_unrolled_by_a_macro() -> None:
+    body = "int i; for (i = 0; i + {0} <= n; i += {0}) c[i] = {0}; for (; i < n; i++) c[i] = 1;"
+    assert_same(written(body.format("U"), before="#define U 8\n"), written(body.format("8")))
 
 
 STRUCTURES = {

@@ -232,7 +232,7 @@ class _File:
         return "\n".join(self._reach(item, at) for item, at in unknown)
 
     def _reach(self, item: _Data, axis: int) -> str:
-        given = ", ".join(self._declared(name) for name in self.code.integers) or "void"
+        given = ", ".join(self._signed(name) for name in self.code.integers) or "void"
         lines = [f"static long reach_of_{item.name}_{axis}({given}) {{"]
         lines += [f"  (void){name};" for name in self.code.integers]
         lines.append("  long reach = 0;")

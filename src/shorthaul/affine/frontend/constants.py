@@ -62,9 +62,9 @@ def constant(node: Any, known: Mapping[str, int]) -> int | None:
         return constant(node.expr, known)
     if isinstance(node, c_ast.UnaryOp):
         inner = constant(node.expr, known)
-        if inner is None or node.op not in {"-", "+", "!"}:
+        if inner is None or node.op not in {"-", "+", "!", "~"}:
             return None
-        return {"-": -inner, "+": inner, "!": int(not inner)}[node.op]
+        return {"-": -inner, "+": inner, "!": int(not inner), "~": ~inner}[node.op]
     if isinstance(node, c_ast.BinaryOp):
         left, right = constant(node.left, known), constant(node.right, known)
         if left is None or right is None:

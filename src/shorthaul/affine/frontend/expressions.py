@@ -192,9 +192,12 @@ def _binary(node: Any, names: Names) -> isl.PwAff:
 
 
 def _bits(node: Any, names: Names) -> isl.PwAff:
-    """Return ``x & (2^k - 1)``, a remainder, or ``x ^ 1``, the neighbour in a pair."""
+    """Return ``x & (2^k - 1)``, a remainder, ``x & -2^k``, x without it, or ``x ^ 1``, the neighbour in a pair."""
     for side, other in ((node.right, node.left), (node.left, node.right)):
         mask = constant(side, names.integers)
+        if mask is not None and mask < 0 and not -mask & (-mask - 1) and node.op == "&":
+            value = affine(other, names)
+            return value.sub(value.mod_val(isl.Val(str(-mask))))
         if mask is None or mask <= 0 or mask & (mask + 1):
             continue
         value = affine(other, names)
@@ -203,7 +206,9 @@ def _bits(node: Any, names: Names) -> isl.PwAff:
             return rest
         if mask == 1:
             return value.add(integer(1)).sub(rest.scale_val(isl.Val(2)))
-    raise not_affine(node, names, f"the operator {node.op} is not", "x & 1, x & 3, x & 7 ... and x ^ 1 are understood")
+    raise not_affine(
+        node, names, f"the operator {node.op} is not", "x & 1, x & 3 ..., x & ~1, x & ~3 ... and x ^ 1 are understood"
+    )
 
 
 #: The quotients that a division by a parameter may have.

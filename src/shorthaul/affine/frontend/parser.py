@@ -12,7 +12,7 @@ from pycparser import c_ast, c_parser
 
 from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
-from shorthaul.affine.frontend.rewriting.counting import with_moves_apart, without_rest
+from shorthaul.affine.frontend.rewriting.counting import with_moves_apart, with_steps_as_numbers, without_rest
 from shorthaul.affine.frontend.rewriting.exchanges import without_exchanges
 from shorthaul.affine.frontend.rewriting.initial_values import (
     refuse_designators,
@@ -113,7 +113,7 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         definition.body = inlined(definition.body, written, declarations, outside)
         find = _region if "#pragma scop" in chosen.text else _whole
         body, constants = find(definition.body, declarations, chosen.name)
-        items = without_exchanges(with_moves_apart(body), declarations, constants)
+        items = without_exchanges(with_moves_apart(with_steps_as_numbers(body, integers)), declarations, constants)
         plain = c_ast.Compound(without_walking(items, declarations, constants))
         region = Region(chosen.name, (), declarations, constants, replace(done, integers=integers), renamed)
         refuse_designators(plain, region.place)

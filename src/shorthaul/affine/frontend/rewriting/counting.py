@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pycparser import c_ast
@@ -14,6 +14,9 @@ from shorthaul.affine.frontend.rewriting.trees import (
     copied,
     in_blocks,
     is_name,
+    names_in,
+    nodes,
+    rewritten,
     statements_of,
 )
 
@@ -38,6 +41,32 @@ def with_moves_apart(items: Sequence[Any]) -> list[Any]:
             _move_test(node)
         result += alone(node)
     return result
+
+
+def with_steps_as_numbers(items: Sequence[Any], macros: Mapping[str, int]) -> list[Any]:
+    r"""Return statements with the numbers of macros, everywhere, by which loops move what their conditions are on.
+
+    >>> from pycparser import c_generator, c_parser
+    >>> text = "void f(void) { for (; i + U <= n; i += U) a[i] = N; }"
+    >>> (loop,) = with_steps_as_numbers(c_parser.CParser().parse(text).ext[0].body.block_items, {"U": 4, "N": 9})
+    >>> print(c_generator.CGenerator().visit(loop).replace("\n", " "))
+    for (; (i + 4) <= n; i += 4)   a[i] = N;
+    """
+    loops = [node for node in nodes(items) if isinstance(node, c_ast.For) and node.cond is not None]
+    moves = [(loop, item) for loop in loops for item in parts(loop.next) if isinstance(item, c_ast.Assignment)]
+    steps = {
+        name
+        for loop, item in moves
+        if names_in([item.lvalue]) & names_in([loop.cond])
+        for name in names_in([item.rvalue])
+    }
+    numbers = {name: str(macros[name]) for name in steps & macros.keys()}
+
+    def change(node: Any) -> Any:
+        is_step = isinstance(node, c_ast.ID) and node.name in numbers
+        return c_ast.Constant("int", numbers[node.name], node.coord) if is_step else node
+
+    return [rewritten(item, change) for item in items] if numbers else list(items)
 
 
 def alone(node: Any) -> list[Any]:

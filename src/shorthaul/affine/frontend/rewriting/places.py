@@ -105,6 +105,7 @@ class Values:
         self.found: dict[str, Polynomial | None] = {}  # what unknown values are in the end
         self.counters: set[str] = set()
         self.idle: set[str] = set()  # numbers of iterations that no value needs
+        self.signed: set[str] = set()  # quotients that may be negative
         for name in sorted(walkers):
             array = name if is_pointer(kinds.get(name)) else ""
             self.values[name] = Value(array, (), {} if array else {(name,): Fraction(1)})
@@ -206,15 +207,34 @@ class Values:
 
     def trips(self, test: Any, main: str, low: Polynomial, step: int) -> Polynomial | None:
         """Return how many iterations a loop has, if it does not begin beyond its end; None if that is not told."""
-        found = self.limit(test, main) if isinstance(test, Test) else None
-        if found is None or found[0] not in ({"<", "<=", "!="} if step > 0 else {">", ">=", "!="}):
+        if not isinstance(test, Test):
             return None
-        more = (1 if step > 0 else -1) if found[0] in {"<=", ">="} else 0
-        way = times(plus(plus(found[1], low, -1), number(more)), Fraction(1, step))
+        rest = self.expanded(test.value)
+        factor = rest.pop((main,), Fraction(0))
+        rises = 1 if factor * step > 0 else -1
+        op = test.op if rises > 0 else test.op.translate(_TURNED)
+        by = abs(factor * step)
+        if not by or main in atoms(rest) or op not in {"<", "<=", "!="} or (op == "!=" and by != 1):
+            return None
+        first = plus(rest, times(self.expanded(low), factor))
+        way = plus(times(first, -rises), number(int(by) - (op != "<=")))  # by times the iterations, and less than by
+        if any(value.denominator != 1 for value in (by, *way.values())):
+            return None
         if not atoms(way):
-            return number(max(0, math.ceil(way.get((), 0))))
-        is_whole = all(factor.denominator == 1 for factor in way.values())
-        return way if is_whole and (found[0] != "!=" or abs(step) == 1) else None
+            return number(max(0, math.floor(way.get((), 0) / by)))
+        exact = {key: Fraction(math.floor(value / by)) for key, value in way.items() if key == () or value % by == 0}
+        if exact.keys() == way.keys():
+            return {key: value for key, value in exact.items() if value}
+        return None if any(atom[0] in "@#" for atom in atoms(way)) else self.quotient(way, int(by))
+
+    def quotient(self, way: Polynomial, by: int) -> Polynomial:
+        """Return a quotient as C rounds it, a name of its own."""
+        made = c_ast.BinaryOp("/", in_c(way, self.counters, self.known), c_ast.Constant("int", str(by)))
+        text = c_text(made)
+        self.known[text] = made
+        if any(factor < 0 for factor in way.values()):
+            self.signed.add(text)
+        return {(text,): Fraction(1)}
 
     def limit(self, test: Test, main: str) -> tuple[str, Polynomial] | None:
         """Return what a counter is compared with, and how; None if it has a factor."""
@@ -229,15 +249,17 @@ class Values:
         if not isinstance(node, Hole):
             return node
         value = self.told(node)
-        made = in_c(value, self.counters, self.known)
         if isinstance(node, Test):
-            found = self.limit(node, node.count)
-            if found is None:
-                if {key for key in value if node.count in key} != {(node.count,)}:
-                    raise StuckError(node.name)
-                made = c_ast.BinaryOp(node.op, made, c_ast.Constant("int", "0"))
-            else:
-                made = c_ast.BinaryOp(found[0], c_ast.ID(node.count), in_c(found[1], self.counters, self.known))
+            op, found = node.op, self.limit(node, node.count)
+            sides = [{key: factor for key, factor in value.items() if factor > 0}]
+            sides.append(plus(sides[0], value, -1))  # no difference, as those of unsigned integers are never below 0
+            if found is not None:
+                op, sides = found[0], [{(node.count,): Fraction(1)}, found[1]]
+            elif {key for key in value if node.count in key} != {(node.count,)}:
+                raise StuckError(node.name)
+            made = c_ast.BinaryOp(op, *(in_c(side, self.counters, self.known) for side in sides))
+        else:
+            made = in_c(value, self.counters, self.known)
         for each in nodes([made]):
             each.coord = node.coord
         return made

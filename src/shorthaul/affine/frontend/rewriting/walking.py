@@ -94,8 +94,8 @@ def without_walking(
 def _walkers(items: Sequence[Any], kinds: Mapping[str, Any]) -> frozenset[str]:
     """Return the pointers that are set or moved, and the integers in subscripts and headers that move."""
     loops = [node for node in nodes(items) if isinstance(node, c_ast.For)]
-    asked = names_in([node.cond for node in nodes(items) if isinstance(node, c_ast.While | c_ast.DoWhile)])
-    counters = {name for node in loops if (name := _main(node)) and not _goes_on(node, name)} - asked
+    counters = {name for node in loops if (name := _main(node)) and not _goes_on(node, name)}
+    counters -= {name for name in counters if is_free(items, name)}
     moved, of_data, used = set(), set(), set()
     for node in nodes(items):
         name, value = _target(node)
@@ -312,6 +312,7 @@ class _Run(Values):
             self._refuse(assigned([node]) | names_in([node]))
             self.forget(assigned([node]))
             return [node]
+        self._refuse(assigned([node.stmt]) & {main})
         starts = {name: value for name, value in map(_set, _inits(node)) if name == main}
         self.counters.add(main)
         low = self.polynomial(starts[main])
@@ -350,11 +351,15 @@ class _Run(Values):
             trips = number(max(1, trips.get((), 0)))
         least = plus(trips or {}, number(-int(is_once)))
         self.found[tag] = trips
-        if trips is not None and any(factor < 0 for factor in least.values()):
+        if trips is not None and (any(factor < 0 for factor in least.values()) or atoms(least) & self.signed):
             self.idle.add(tag)
             self.assumptions[tag] = assumed(main, least, node.coord)
             after.append(self.assumptions[tag])
         self.forget((inner - self.walkers) | {main})
+        if main in self.walkers:
+            is_told = trips is not None and not self.mentioned(atoms(low)) & (inner | {main})
+            end = plus(low, {(tag,): Fraction(turn.step)})
+            self.values[main] = Value("", (), end) if is_told else None
         return after
 
     def _is_needed(self, name: str, loop: Any) -> bool:
