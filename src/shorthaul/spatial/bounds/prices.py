@@ -25,7 +25,7 @@ _RADII, _FALLS = (0.7, 0.85, 1.0), (0.02, 0.05, 0.1, 0.2, 0.4)
 #: Parts are left as they are where the very first prices, or the best of the first, prove less than so much of what is
 #: proven without any.
 _FAR, _HOPELESS = 0.4, 0.85
-#: Places times squared numbers of children (20 million take a second) in all, at least and by vertex, and for a part,
+#: Places times squared numbers of children (60 million take a second) in all, at least and by vertex, and for a part,
 #: at least; and what a linear program is worth.
 _WORK, _WORK_BY_VERTEX, _LEAST_WORK, _PROGRAM = 4e7, 6e3, 2e6, 1.5e5
 #: So many parts in a row, the largest first, that prove nothing more are the last that are tried.
