@@ -331,6 +331,20 @@ def test_pointers_macros_and_unsigned_sizes(tmp_path: Path) -> None:
     assert_agrees(run(text, tmp_path, *SANITIZED, "-Wno-sign-compare"))
 
 
+@needs_compiler
+def test_sizes_without_a_sign_below_where_loops_begin(tmp_path: Path) -> None:
+    """Such a size less 3 is no negative number in C; two are too few for the first loop."""
+    text = "void f(unsigned n, double *x) { unsigned i; for (i = 0; i + 3 < n; i += 4) x[i] += x[i + 3]; for (; i < n; i++) x[i] = 0; }"
+    assert_agrees(run(made(text, "n=2,S=20")["code"], tmp_path, *SANITIZED, "-Wno-sign-compare"))
+
+
+@needs_compiler
+def test_one_axis_walked_as_rows_of_a_matrix(tmp_path: Path) -> None:
+    text = "def f(A, y):\n    n, m = A.shape\n    for i in range(n):\n        for j in range(m):\n            y[i * m + j] = A[i, j]\n"
+    program = shorthaul.affine.program_from_text(text)
+    assert_agrees(run(made(program, "n=5,m=6,S=20")["code"], tmp_path, *SANITIZED))
+
+
 def test_large_sizes_need_no_list() -> None:
     found = made("gemm", "NI=3000,NJ=3000,NK=3000,S=32768")
     assert found["loads_words"] is not None

@@ -230,7 +230,7 @@ def test_a_sum_without_its_arrow(text: str) -> None:
 
 
 def test_while_in_python() -> None:
-    text = "def f(A, n):\n    i = 0\n    while i < n:\n        A[i] = 0\n        i += 1\n"
+    text = "def f(A, x):\n    i = 0\n    while x > 1:\n        x = x * 0.5\n        A[i] = 0\n        i += 1\n"
     with pytest.raises(InputError, match=r"line 3 column 5: a while loop(.|\n)*for loop over a range"):
         case(text)
 

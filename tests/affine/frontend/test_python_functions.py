@@ -102,6 +102,21 @@ PYTHON: dict[str, tuple[str, dict[str, tuple[int, ...]], dict[str, int], dict[st
         "                A[(t + 1) % 2, i] = max(A[t & 1, i - 1], A[t % 2, i + 1])\n"),
         {"A": (2, 7)}, {"n": 7, "T": 4, "m": 3}, {"n": 7, "T": 4, "m": 3},
     ),
+    "whiles": (
+        ("def f(A, x):\n    n, m = A.shape\n    i = n - 1\n    while i >= 0:\n        j = i + 1\n        while j < m:\n"
+        "            A[i, j] += x[j - 1]\n            j = j + 2\n        x[i] = A[i, 0]\n        i -= 1\n"),
+        {"A": (5, 7), "x": (7,)}, {}, {"n": 5, "m": 7},
+    ),
+    "whiles, unrolled, that skip": (
+        ("def f(x, y):\n    n = len(x)\n    i = 0\n    while i + 4 <= n:\n        y[i] += x[i]\n        y[i + 3] += x[i + 2]\n        i += 4\n"
+        "    while i < n:\n        i += 1\n        if i % 2 == 0:\n            continue\n        y[i - 1] = x[i - 1]\n"),
+        {"x": (15,), "y": (15,)}, {}, {"n": 15},
+    ),
+    "counted beside loops": (
+        ("def f(x, y, n):\n    k = 0\n    for i in range(n):\n        for j in range(i, n, 2):\n            y[k] = x[j]\n        k += 3\n"
+        "    y[k] = x[0]\n"),
+        {"x": (5,), "y": (16,)}, {"n": 5}, {"n": 5},
+    ),
     "every second place of a ring": (
         "def f(C, n):\n    for i in range(0, n, 2):\n        C[(i + 1) % n, i // 2] = C[i // 2, i + 1]\n",
         {"C": (6, 6)}, {"n": 6}, {"n": 6},
@@ -182,6 +197,8 @@ WRONG_PYTHON = {
     "a[1:], b[1:] = b[1:], a[1:]": ("line 2 column 5", "the later from what changes"),
     "a[:] = np.array(b, dtype=int)": ("line 2 column 12", "not understood"),
     "for i in range(n):\n        while i:\n            a[i] = 0": ("line 3 column 9", "static control"),
+    "i = 0\n    while i < n:\n        for i in range(2):\n            a[i] = 1\n        i += 2": ("line 3 column 5", "static control"),
+    "for i in range(n):\n        a[i] = 1\n    b[i] = 1\n    k = 0\n    k += 1\n    b[k] = 1": ("line 4", "i is assigned inside"),
     "for i in range(n):\n        double = a[i]\n        a[i] = double": ("line 1", "word of C"),
     "for i in range(n):\n        i = a.shape\n        a[i] = 0": ("line 3", "one name"),
     "for i in range(n):\n        a[i] = a[:]": ("line 3", "more axes are assigned"),

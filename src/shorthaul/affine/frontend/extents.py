@@ -13,7 +13,8 @@ from pycparser import c_ast
 from shorthaul.affine.frontend.accesses import Access
 from shorthaul.affine.frontend.expressions import Names, affine, c_text, integer, without_iterators
 from shorthaul.affine.frontend.rewriting.trees import names_in, nodes
-from shorthaul.affine.model import Statement
+from shorthaul.affine.frontend.symbols import depth
+from shorthaul.affine.model import Array, Statement
 from shorthaul.core.errors import InputError
 
 
@@ -84,10 +85,12 @@ def reach(statements: Sequence[Statement], array: str, axis: int) -> Any:
     return c_ast.ID(isl.AstBuild.from_context(most.domain()).expr_from_pw_aff(most).to_C_str())
 
 
-def complete_extents(declared: Mapping[str, Any], statements: Sequence[Statement]) -> None:
+def complete_extents(declared: Mapping[str, Any], arrays: Mapping[str, Array], statements: Sequence[Statement]) -> None:
     """Declare extents that the source does not give, in place: as far as an array is accessed."""
     for name, given in declared.items():
         axis, kind = 0, given
+        if depth(given) == 1 and name in arrays and arrays[name].dimensions > 1:
+            continue  # what was taken apart reaches as far as its subscripts do as they are written
         while isinstance(kind, c_ast.ArrayDecl):
             if kind.dim is None:
                 kind.dim = reach(statements, name, axis)

@@ -202,7 +202,7 @@ class _Builder:
         integers = self.region.text.integers
         defaults = {name: integers[name] for name in parameters if name in integers}
         arrays = self.arrays(elements)
-        complete_extents(self.symbols.declared, statements)
+        complete_extents(self.symbols.declared, arrays, statements)
         code = code_text(self.region, self.symbols, parameters, tuple(arrays))
         return Program(self.region.function, parameters, context, statements, arrays, defaults, text, code)
 

@@ -36,10 +36,13 @@ from shorthaul.affine.frontend.python.pieces import (
     number_of,
     shape_of,
 )
+from shorthaul.affine.frontend.rewriting.counting import with_moves_apart
 from shorthaul.affine.frontend.rewriting.exchanges import without_exchanges
 from shorthaul.affine.frontend.rewriting.structures import declaration_of, free_name, loop_of, scalar_type
 from shorthaul.affine.frontend.rewriting.trees import joined
 from shorthaul.affine.frontend.rewriting.trees import names_in as names_of_c
+from shorthaul.affine.frontend.rewriting.trees import nodes as nodes_of_c
+from shorthaul.affine.frontend.rewriting.walking import without_walking
 from shorthaul.core.errors import InputError, unknown_name
 
 _KEYWORDS = {
@@ -118,6 +121,8 @@ class _Translator:
         self.made: dict[str, None] = {}  #: arrays made in the function
         self.indices: set[str] = set()
         self.assigned: dict[str, int] = {}
+        self.counted: dict[str, ast.stmt] = {}  #: integers that are assigned several times
+        self.whiles: dict[int, ast.While] = {}  #: by their lines
         self.exchanged: dict[str, ast.stmt] = {}  #: names of what arrays were before they changed places
         self._survey()
         for name in {*self.arguments, *self.assigned} & self.globals.keys():
@@ -139,7 +144,7 @@ class _Translator:
                 declarations[name] = arrays.get(name) or scalar_type(name, "double")
         if not items:
             fail(self.function, "the function has no loops")
-        items = without_exchanges(items, declarations, {})
+        items = self.counted_out(without_exchanges(items, declarations, {}), declarations)
         for name, node in self.exchanged.items():
             if name in names_of_c(items):
                 cure = "let arrays change places in loops alone, under no condition, the same ones in the same way"
@@ -147,12 +152,28 @@ class _Translator:
         lines = tuple(text.splitlines())
         return Region(self.function.name, (*local, *items), declarations, {}, Preprocessed(lines, self.globals, ()))
 
+    def counted_out(self, items: list[Any], declarations: dict[str, Any]) -> list[Any]:
+        """Return statements with values in place of the integers that they count."""
+        if not self.counted and not self.whiles:
+            return items
+        targets = {
+            name.id for loop in ast.walk(self.function) if isinstance(loop, ast.For) for name in names_in(loop.target)
+        }
+        made = without_walking(with_moves_apart(items), declarations, {}, self.counted.keys() - targets)
+        for loop in nodes_of_c(made):
+            if isinstance(loop, c_ast.While):
+                self.refuse_while(self.whiles[loop.coord.line])
+        for name, node in self.counted.items():
+            if name in names_of_c(made):
+                fail(node, f"the integer {name} is assigned several times", "use iterators and sizes in subscripts")
+        return made
+
     # -- what names are
 
     def _survey(self) -> None:
         for node in ast.walk(self.function):
             if isinstance(node, ast.While):
-                fail(node, "a while loop is not static control", "write it as a for loop over a range")
+                self._tested(node)
             if isinstance(node, ast.Subscript):
                 self._subscripted(node)
             elif isinstance(node, ast.For):
@@ -169,6 +190,25 @@ class _Translator:
         for name in (*self.arguments, *self.assigned):
             if name in _KEYWORDS:
                 fail(self.function, f"{name} is a word of C", "rename it")
+
+    def _tested(self, node: ast.While) -> None:
+        """Note as integers what a while loop tests if it counts one of them."""
+        asked = {inner.id for inner in names_in(node.test)}
+        steps = [
+            item
+            for item in ast.walk(node)
+            if isinstance(item, ast.AugAssign | ast.Assign)
+            for value in [item.value]
+            if number_of(value.right if isinstance(value, ast.BinOp) and isinstance(item, ast.Assign) else value)
+        ]
+        if node.orelse or not asked & {name for item in steps for name in assigned_names(item)}:
+            self.refuse_while(node)
+        self.indices |= asked
+
+    @staticmethod
+    def refuse_while(node: ast.While) -> None:
+        """Raise for a while loop that counts nothing."""
+        fail(node, "a while loop is not static control", "write it as a for loop over a range")
 
     def _follow_indices(self) -> None:
         """Note as integers what the integers of subscripts, limits and conditions are computed from."""
@@ -238,6 +278,10 @@ class _Translator:
                     fail(item, "return is not static control", "let the function return at its end only")
             elif isinstance(item, ast.For):
                 result.append(self.loop(item))
+            elif isinstance(item, ast.While):
+                self.whiles[item.lineno] = item
+                test, body = self.value(item.test, index=True), c_ast.Compound(self.block(item.body), coord_of(item))
+                result.append(c_ast.While(test, body, coord_of(item)))
             elif isinstance(item, ast.If):
                 other = c_ast.Compound(self.block(item.orelse)) if item.orelse else None
                 then = c_ast.Compound(self.block(item.body))
@@ -296,11 +340,10 @@ class _Translator:
         if len(targets) > 1 or not isinstance(target, ast.Name | ast.Subscript):
             fail(node, "several values are assigned at once", "write one assignment per line")
         if isinstance(target, ast.Name) and target.id in self.indices:
-            if self.assigned[target.id] > 1 or operator != "=":
-                fail(
-                    node, f"the integer {target.id} is assigned several times", "use iterators and sizes in subscripts"
-                )
             value = self.value(node.value, index=True)
+            if self.assigned[target.id] > 1 or operator != "=":
+                self.counted.setdefault(target.id, node)
+                return [c_ast.Assignment(operator, c_ast.ID(target.id, coord_of(node)), value, coord_of(node))]
             return [declaration_of(target.id, scalar_type(target.id, "int"), value, coord_of(node))]
         return [c_ast.Assignment(operator, self.value(target), self.value(node.value), coord_of(node))]
 
