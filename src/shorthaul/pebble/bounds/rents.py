@@ -86,6 +86,9 @@ def most(found: Contraction, rooms: int, *, search: Search) -> Rented:
     vertices, beside = _graphs(few, is_symmetric=found.is_symmetric)
     vertices = _readers(found, vertices, few)
     count, known = np.arange(1, few + 1), len(np.unique(found.pairs)) * operand
+    near = np.unique(np.geomspace(1, 1 + 4 * held, tuning.RENTED_NEAR).astype(np.int64) - 1)
+    pairs = np.minimum(near[:, None], count - 1)
+    together = count + pairs * (2 * count - pairs - 1)
     number, best = int(found.sums.max()) + 1, none
     for rent in (np.geomspace(*tuning.RENTS) * held**-1.5).tolist():
         if rent > 1 or search.expired():
@@ -93,16 +96,15 @@ def most(found: Contraction, rooms: int, *, search: Search) -> Rented:
         search.spend(vertices.size / tuning.SEGMENT_RATE + tuning.SEGMENT_EFFORT)
         graphs = operand * (vertices + rent * beside).min(axis=0)
         beyond = operand * _mean(rent, is_symmetric=found.is_symmetric) if size > few else math.inf
-        for near in np.unique(np.geomspace(1, 1 + 4 * held, tuning.RENTED_NEAR).astype(np.int64) - 1).tolist():
-            missing = missing_at_once(near, rent, value)
+        sums = rent * value * together
+        least = np.minimum(((graphs + sums) / count).min(axis=1), beyond + sums[:, -1] / few)
+        for terms_near, each in zip(near.tolist(), least.tolist(), strict=True):
+            missing = missing_at_once(terms_near, rent, value)
             if missing > value:
                 continue
-            pairs = np.minimum(near, count - 1)
-            sums = rent * value * (count + pairs * (2 * count - pairs - 1))
-            least = min(float(((graphs + sums) / count).min()), beyond + float(sums[-1]) / few)
-            moved = terms * least - rent * rooms - 2 * number * missing - known
+            moved = terms * each - rent * rooms - 2 * number * missing - known
             if moved > best.moved:
-                best = Rented(moved, rent, near)
+                best = Rented(moved, rent, terms_near)
     return best
 
 
@@ -112,8 +114,9 @@ def missing_at_once(near: int, rent: float, value: float) -> float:
     >>> missing_at_once(1, 0.5, 1.0)
     0.5
     """
-    slices = np.arange(1, int(2 / (rent * (near + 1))) + 3)
-    return float((near * slices * rent * value * (1 - rent * (near + 1) * (slices - 1) / 2)).max())
+    loss = rent * (near + 1)
+    most = max(1, int(1 / loss + 0.5))  # a parabola: best at 1 / loss + 1 / 2
+    return max(near * n * rent * value * (1 - loss * (n - 1) / 2) for n in (most, most + 1))
 
 
 def _graphs(edges: int, *, is_symmetric: bool) -> tuple[FloatArray, FloatArray]:
