@@ -210,6 +210,10 @@ def test_hyperdag_drops_isolated_vertices_and_keeps_numbers() -> None:
         ("%%MatrixMarket matrix coordinate real general\n2 2 5\n1 1 1\n", "has the wrong number of entries"),
         ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n3 1 1\n", "names no entry"),
         ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n", "has no diagonal entry"),
+        (
+            "%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n1 1 1 0\n2 1 1 1\n",
+            r"give the entry \(2, 2\) a value",
+        ),
         ("%%MatrixMarket matrix coordinate real general\n2 2 1\nx 1 1\n", "is no entry"),
         ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1.0-e7", "(?s)is no entry.*row column number"),
         ("%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 1 1.0", "row column number number"),

@@ -119,8 +119,13 @@ def _triangular_solve(
     """Return the CDAG for the entries of the lower triangle, sorted."""
     missing = np.setdiff1d(np.arange(n), row[row == column])
     if needs_diagonal and len(missing):
-        place, cure = f"row {missing[0] + 1}", "the system has no solution"
-        raise InputError("has no diagonal entry", file=file, place=place, cure=cure)
+        row_number = missing[0] + 1
+        raise InputError(
+            "has no diagonal entry, by which the triangular solve divides",
+            file=file,
+            place=f"row {row_number}",
+            cure=f"give the entry ({row_number}, {row_number}) a value other than 0",
+        )
     first = n + len(row)
     inside = column < row
     starts = np.concatenate((np.arange(first), first + column[inside]))
