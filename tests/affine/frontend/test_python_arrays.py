@@ -59,6 +59,8 @@ FUNCTIONS = {
     "axes that sums tell": (("def f(A, s, X):\n s[:] = A.max(axis=1) / A.shape[0]\n s[1:] += A.sum(axis=1)[1:]\n"
                             " e = np.exp(X - X.max(axis=-1, keepdims=True))\n s[:] += np.sum(e, axis=-1)\n"), "45 4 43"),
     "rows that are assigned": ("def f(A, B):\n n, m = A.shape\n for i in range(n):\n  B[i] = 2 * A[i]\n", "45 45"),
+    "in whiles": (("def f(A, y):\n n, m = A.shape\n i = 1\n while i < n:\n  y[i:] = A[i:, 0] + A[i - 1:-1, 1]\n  A[i, :] -= y[i] * A[i - 1, :]\n"
+                  "  B = np.ones((i, m))\n  A[0, :], A[i, :] = A[i, :], 2 * A[0, :]\n  y[0] += B[0, 0]\n  i += 1\n"), "45 4"),
     "added to itself": ("def f(A):\n A += A.T\n A[0, 1:] *= A[1:, 0]\n", "44"),
 }  # fmt: skip
 

@@ -56,7 +56,7 @@ class Views:
         types = {item.arg: item.annotation for item in function.args.args if item.annotation is not None}
         self.numbers = {name for name, kind in types.items() if ast.unparse(kind) in REALS | {"int"}}
         for node in ast.walk(function):  # what limits loops, subscripts and conditions are integers
-            asked = {ast.For: "iter", ast.Subscript: "slice", ast.If: "test"}.get(type(node))
+            asked = {ast.For: "iter", ast.Subscript: "slice", ast.If: "test", ast.While: "test"}.get(type(node))
             self.numbers |= set() if asked is None else {item.id for item in names_in(getattr(node, asked))}
         self.named: set[str] = set()  #: lengths that have a name
         self.same: dict[str, ast.expr] = {}  #: lengths that are equal to others, by their text
@@ -117,9 +117,10 @@ class Views:
 
     def _plain_names(self) -> set[str]:
         """Return names that do not change in loops."""
-        around = (item.target for item in ast.walk(self.function) if isinstance(item, ast.For))
-        loops = {item.id for item in around if isinstance(item, ast.Name)}
-        return self.known - loops
+        loops = (item.target for item in ast.walk(self.function) if isinstance(item, ast.For))
+        steps = (item.target for item in ast.walk(self.function) if isinstance(item, ast.AugAssign))
+        counted = {item.id for item in steps if isinstance(item, ast.Name)} & self.numbers
+        return self.known - counted - {item.id for item in loops if isinstance(item, ast.Name)}
 
     def temporary(self, word: str, lengths: Sequence[ast.expr]) -> View:
         """Return an array of its own, or a number."""

@@ -67,7 +67,7 @@ class _Lowering(Views):
     def _block(self, items: Sequence[ast.stmt]) -> list[ast.stmt]:
         result: list[ast.stmt] = []
         for item in items:
-            if isinstance(item, ast.For | ast.If):
+            if isinstance(item, ast.For | ast.If | ast.While):
                 item.body = self._block(item.body)
                 item.orelse = self._block(item.orelse)
                 result.append(item)
@@ -149,7 +149,11 @@ class _Lowering(Views):
         if not lengths or not isinstance(part, ast.Name):
             return
         begin = getattr(self.at, "lineno", 0)
-        loops = [(item.lineno, item.end_lineno or 0) for item in ast.walk(self.function) if isinstance(item, ast.For)]
+        loops = [
+            (item.lineno, item.end_lineno or 0)
+            for item in ast.walk(self.function)
+            if isinstance(item, ast.For | ast.While)
+        ]
         later = [(first, last) for first, last in loops if first > begin]
         stored: dict[str, list[int]] = {name: [], part.id: []}
         for item in ast.walk(self.function):

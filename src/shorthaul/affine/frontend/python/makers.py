@@ -69,7 +69,7 @@ class _Words:
         """Return statements in usual words."""
         result: list[ast.stmt] = []
         for item in (one for each in items for one in one_by_one(each, self.axes, self._new_name)):
-            if isinstance(item, ast.For | ast.If):
+            if isinstance(item, ast.For | ast.If | ast.While):
                 item.body, item.orelse = self.block(item.body), self.block(item.orelse)
                 result.append(item)
             elif isinstance(item, ast.Assign | ast.AugAssign | ast.AnnAssign) and item.value is not None:
