@@ -158,6 +158,8 @@ ROW_RANGES = 8
 MOST_WIDTHS = 100
 #: Of so many arguments those are chosen that are worth most together, in so many steps at most.
 MOST_CHOSEN_FROM = 20
+#: Arguments in turn of which nothing is left beside others, before no more are tried.
+MOST_IN_VAIN = 4
 MOST_CHOICES = 2_000
 #: Pieces of sets in one argument for each of its parts: nobody reads formulas of more.
 MOST_FORMULA_PIECES = 16

@@ -25,6 +25,8 @@ from shorthaul.affine.bounds.lifetime import (
     successive_chains,
     wavefront,
 )
+from shorthaul.affine.bounds.lifetime.read_again import in_partitions, in_phases
+from shorthaul.affine.bounds.lifetime.remaining import remaining
 from shorthaul.affine.bounds.partition import stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances, with_ends
 from shorthaul.affine.bounds.partition.merged_statements import merged_statements
@@ -177,7 +179,8 @@ def lower_bound(
     argued: list[Argued] = []
     for at, graph in enumerate(known):
         before = _added(parts, sums)
-        made, added = _argued(graph, options, small, finding.part(_share(known[at:])), before, len(parts))
+        part = finding.part(_share(known[at:]))
+        made, added = _argued(graph, options, small, sizes, part, before, len(parts))
         sums += [tuple(len(parts) + number for number in item) for item in added]
         argued.append(made)
         parts += [made.in_program(item) for item in made.parts]
@@ -234,8 +237,8 @@ _ALTERNATING = Family(alternating_layers.alternating_layers, alternating_layers.
 _WAVEFRONTS = Family(wavefront.wavefronts, wavefront.sub_bound)
 _INTERVALS = Family(intervals.intervals, wavefront.sub_bound)
 _CROSSINGS = Family(crossing_scans.crossings, crossing_scans.sub_bound)
-_PHASES = Family(phases.phases, phases.sub_bound)
-_SINGLE = Family(single_events.phases_of_single_events, phases.sub_bound)
+_PHASES = Family(phases.phases, phases.sub_bound, rest=remaining)
+_SINGLE = Family(single_events.phases_of_single_events, phases.sub_bound, rest=remaining)
 _SUCCESSIVE = Family(successive_chains.successive_chains, phases.sub_bound)
 _HOURGLASSES = Family(hourglass.hourglasses, hourglass.sub_bound, has_value=False)
 _CONES = Family(cones.cones, cones.sub_bound, has_value=False)
@@ -253,6 +256,7 @@ def _argued(
     graph: Graph,
     options: BoundOptions,
     small: tuple[str, ...],
+    given: Mapping[str, int] | None,
     search: Search,
     before: Sequence[sympy.Expr],
     first: int,
@@ -266,7 +270,7 @@ def _argued(
     with charged_to(finding):
         sets = () if small else until_out_of_effort(small_sets(flow))
     where = instances(small, sets)
-    pool = _of(_ONLY[graph.only], flow, where, finding) if graph.only else _pool(flow, options, where, finding)
+    pool = _of(_ONLY[graph.only], flow, where, finding) if graph.only else _pool(flow, options, where, given, finding)
     with charged_to(search):
         parts, sums = combinations(pool, flow, where, symmetric=options.profile == "best")
         if not graph.is_whole:
@@ -286,11 +290,16 @@ def _is_larger(value: sympy.Expr, others: Sequence[sympy.Expr], where: Sequence[
 
 
 def _pool(
-    flow: DataFlow, options: BoundOptions, where: tuple[Instance, ...], search: Search
+    flow: DataFlow,
+    options: BoundOptions,
+    where: tuple[Instance, ...],
+    given: Mapping[str, int] | None,
+    search: Search,
 ) -> list[Candidate | Fixed]:
     """Return every argument that the profile allows and the search finds in time; quick families are tried first.
 
-    Each takes up to FAMILY_SHARE of what is left, the last one all.
+    Each takes up to FAMILY_SHARE of what is left, the last one all. Where phases between single vertices promise more
+    than partitions they come before all, with a share of their promise.
     """
     symmetric = options.profile == "best"
     count = partial(stencil_levels.sub_bound, balanced=symmetric)
@@ -299,6 +308,12 @@ def _pool(
         with charged_to(search.part(share)):
             return until_out_of_effort(family.arguments(flow, where))
 
+    sizes = given or where[0].sizes(flow.program.parameters)
+    with charged_to(search):
+        promise = until_out_of_effort(item(flow, sizes) for item in (in_phases, in_partitions)) if symmetric else []
+    early = {}
+    if promise and promise[0] > promise[-1]:
+        early[_SINGLE] = found(_SINGLE, promise[0] / sum(promise))
     necks = [*found(_HOURGLASSES), *found(_CONES)] if symmetric else []
     levels = found(Family(columns.stencils, count, has_value=False))
     fields = found(_COUPLED) if symmetric else []
@@ -307,8 +322,8 @@ def _pool(
         alone = candidates(flow, where, symmetric=symmetric, without=covered)
         pool = [*alone, *merged_statements(flow, alone, where)]
         pool = list(with_ends(pool, flow)) if symmetric else pool
-    tried = [family for family in _TRIED if symmetric or family in _PUBLISHED]
-    lifetime = {family: found(family, 1.0 if family is tried[-1] else FAMILY_SHARE) for family in tried}
+    tried = [family for family in _TRIED if (symmetric or family in _PUBLISHED) and family not in early]
+    lifetime = early | {family: found(family, 1.0 if family is tried[-1] else FAMILY_SHARE) for family in tried}
     listed = [item for family in _LISTED for item in lifetime.get(family, ())]
     return [*pool, *listed, *levels, *fields, *necks]
 

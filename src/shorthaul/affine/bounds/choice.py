@@ -16,20 +16,22 @@ from shorthaul.affine.integer_sets.counting import LongFormulaError
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.proof import SubBound
-from shorthaul.affine.tuning import LEAST_GAIN, MOST_CHOICES, MOST_CHOSEN_FROM, PARTITION_OPERATIONS
+from shorthaul.affine.tuning import LEAST_GAIN, MOST_CHOICES, MOST_CHOSEN_FROM, MOST_IN_VAIN, PARTITION_OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """An argument that stands as it is: none of it is left where its vertices are taken by another one.
+    """An argument that is no K-partition.
 
-    ``worths`` is its value at each instance, ``count`` gives its formulas, ``value`` what it is worth at sizes.
+    ``worths`` is its value at each instance, ``count`` gives its formulas, ``value`` what it is worth at sizes;
+    ``less`` what is left of it where vertices are taken by another one; without it that is nothing.
     """
 
     item: Any
     worths: tuple[float, ...]
     count: Callable[[], SubBound]
     value: Callable[[Mapping[str, int]], float] | None = None
+    less: Callable[[isl.UnionSet], Fixed | None] = lambda _: None
 
     @property
     def spill(self) -> isl.UnionSet:
@@ -50,26 +52,36 @@ class Fixed:
 class Family:
     """One kind of argument: ``find`` yields all of a program, ``count`` turns one into its formulas.
 
-    ``has_value`` tells that arguments have a method ``at(sizes)``; otherwise the formula gives their value.
+    ``has_value`` tells that arguments have a method ``at(sizes)``; otherwise the formula gives their value. ``rest``
+    gives what is left of one without some vertices.
     """
 
     find: Callable[[DataFlow], Iterator[Any]]
     count: Callable[[Any, DataFlow], SubBound]
     has_value: bool = True
+    rest: Callable[[Any, isl.UnionSet, DataFlow], Any] | None = None
 
     def arguments(self, flow: DataFlow, where: tuple[Instance, ...]) -> Iterator[Fixed]:
         """Yield the arguments of a program with their values at the instances."""
         sizes = [item.sizes(flow.program.parameters) for item in where]
-        for item in self.find(flow):
-            count = cache(partial(self.count, item, flow))
-            if self.has_value:
-                worths = [item.at(at) for at in sizes]
-            else:
-                try:
-                    worths = [number_at(count().value, at) for at in sizes]
-                except LongFormulaError:
-                    continue
-            yield Fixed(item, tuple(worths), count, item.at if self.has_value else None)
+        yield from filter(None, (self._fixed(item, flow, sizes) for item in self.find(flow)))
+
+    def _fixed(self, item: Any, flow: DataFlow, sizes: Sequence[dict[str, int]]) -> Fixed | None:
+        """Return an argument with its values, None where its formula is too long to have one."""
+        count = cache(partial(self.count, item, flow))
+        if self.has_value:
+            worths = [item.at(at) for at in sizes]
+        else:
+            try:
+                worths = [number_at(count().value, at) for at in sizes]
+            except LongFormulaError:
+                return None
+
+        def less(taken: isl.UnionSet) -> Fixed | None:
+            left = None if self.rest is None else self.rest(item, taken, flow)
+            return None if left is None else self._fixed(left, flow, sizes)
+
+        return Fixed(item, tuple(worths), count, item.at if self.has_value else None, less)
 
 
 def combinations(
@@ -111,7 +123,7 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
                 if bound is not None:
                     chosen.append(bound)
                     taken = taken.union(item.spill).coalesce()
-            elif isinstance(item, Candidate):
+            else:
                 less = _remainder(item, taken, flow, symmetric=symmetric)
                 if less is not None and less.worth(at) > value / 100:
                     waiting.append(less)
@@ -153,6 +165,11 @@ class _Row:
         assert found is not None
         return found.spill
 
+    @property
+    def is_half(self) -> bool:
+        """True if a load may count half, as it may be in two intervals."""
+        return isinstance(self.item, Fixed) and getattr(self.item.item, "doubled", False)
+
 
 def combined_at(
     pool: Sequence[Candidate | Fixed],
@@ -167,18 +184,26 @@ def combined_at(
 
     These are ``made``, and those of the pool as ``exact`` gives them; what is worth ``least`` or less does not matter.
     An argument of the pool counts ``times``. Either the best ones are taken one after the other, or first those that
-    are worth most together as they stand; in both cases what others have left of arguments is added.
+    are worth most together as they stand, or phases that count no load half; in all cases what others have left of
+    arguments is added.
     """
     rows = [_Row(value, None, bound) for value, bound in made]
     rows += [_Row(times * item.most_at(sizes), item, None) for item in pool]
     rows = sorted((row for row in rows if row.most > least), key=lambda row: -row.most)
-    chosen = _one_after_another((), rows, flow, sizes, exact, times, least)
+    made_of = partial(_one_after_another, flow=flow, sizes=sizes, exact=exact, times=times, least=least)
+    whole = [row for row in rows if isinstance(row.item, Fixed) and not row.is_half]
+    chosen: list[tuple[float, SubBound]] = []
+    if rows and rows[0].is_half and sum(row.most for row in whole) > LEAST_GAIN * rows[0].most:
+        chosen = made_of(whole, [row for row in rows if row not in whole])
+    chosen = max(chosen, made_of((), rows), key=_worth)
     first = _most_together(rows[:MOST_CHOSEN_FROM])
-    if sum(row.most for row in first) > LEAST_GAIN * sum(value for value, _ in chosen):
-        others = [row for row in rows if row not in first]
-        again = _one_after_another(first, others, flow, sizes, exact, times, least)
-        chosen = max(chosen, again, key=lambda found: sum(value for value, _ in found))
+    if sum(row.most for row in first) > LEAST_GAIN * _worth(chosen):
+        chosen = max(chosen, made_of(first, [row for row in rows if row not in first]), key=_worth)
     return chosen
+
+
+def _worth(chosen: Sequence[tuple[float, SubBound]]) -> float:
+    return sum(value for value, _ in chosen)
 
 
 def _one_after_another(
@@ -197,6 +222,7 @@ def _one_after_another(
     taken = isl.UnionSet("{ }")
     chosen: list[tuple[float, SubBound]] = []
     preferred, waiting = list(first), list(others)
+    in_vain = 0
     while preferred or waiting:
         of = preferred or waiting
         of.sort(key=lambda row: -row.most)
@@ -205,10 +231,13 @@ def _one_after_another(
             continue
         try:
             if not row.spill.intersect(taken).is_empty():
-                if isinstance(row.item, Candidate) and row.most > 10 * least:
+                if isinstance(row.item, Fixed) and in_vain == MOST_IN_VAIN:
+                    continue
+                if row.item is not None and row.most > 10 * least:
                     less = _remainder(row.item, taken, flow, symmetric=True)
-                    if less is not None:
-                        of.append(_Row(times * less.most_at(sizes), less, None))
+                    most = 0.0 if less is None else times * less.most_at(sizes)
+                    in_vain = in_vain if isinstance(row.item, Candidate) else 0 if most > least else in_vain + 1
+                    of += [] if less is None else [_Row(most, less, None)]
             elif row.bound is not None:
                 chosen.append((row.most, row.bound))
                 taken = taken.union(row.bound.spill).coalesce()
@@ -244,8 +273,12 @@ def _most_together(rows: Sequence[_Row]) -> tuple[_Row, ...]:
     return tuple(rows[at] for at in best[1])
 
 
-def _remainder(item: Candidate, taken: isl.UnionSet, flow: DataFlow, *, symmetric: bool) -> Candidate | None:
+def _remainder(
+    item: Candidate | Fixed, taken: isl.UnionSet, flow: DataFlow, *, symmetric: bool
+) -> Candidate | Fixed | None:
     """Return the argument without the instances that touch ``taken``, None where it does not hold any more."""
+    if isinstance(item, Fixed):
+        return item.less(taken)
     with limited(PARTITION_OPERATIONS):
         limit = item.argument.exponents.limit
         again = partition(item.argument.parts, taken, symmetric=symmetric, limited_by=limit)

@@ -177,7 +177,7 @@ def _between_sets(reach: Reachability, steps: _Steps) -> Interval | None:
     pairs = steps.pairs(steps.after(1)).intersect(exists.reverse())
     if pairs.is_empty():
         return None
-    between = between_events(reach.flow, reach, pairs, FURTHER_COMPOSITIONS)
+    between = between_events(reach.flow, reach, pairs, exists=exists)
     begins = steps.pairs(same, steps.up_to())
     missing = steps.pairs(same).apply_range(between).subtract(between)
     finishes = steps.pairs(steps.after(1), steps.up_to())
@@ -248,7 +248,7 @@ def _between_single(reach: Reachability, steps: _Steps) -> list[Interval]:
         pairs = alone.pairs(alone.after(2)).intersect(exists.reverse())
         if pairs.is_empty():
             continue
-        between = between_events(reach.flow, reach, pairs, FURTHER_COMPOSITIONS)
+        between = between_events(reach.flow, reach, pairs, exists=exists)
         read = _what_is_read(reach, between).intersect(exists).intersect_domain(pairs.domain())
         alive = read.subtract(events.identity()).coalesce()
         if not alive.is_empty():

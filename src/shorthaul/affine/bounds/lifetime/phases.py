@@ -275,14 +275,20 @@ def _on_line(between: isl.UnionMap, event: str, width: int, line: Sequence[int])
 
 
 def between_events(
-    flow: DataFlow, reach: Reachability, pairs: isl.UnionMap, steps: int = PHASE_COMPOSITIONS
+    flow: DataFlow,
+    reach: Reachability,
+    pairs: isl.UnionMap,
+    steps: int = PHASE_COMPOSITIONS,
+    *,
+    exists: isl.UnionMap | None = None,
 ) -> isl.UnionMap:
-    """Return b -> descendants of b that are b' or ancestors of b', as far as a few compositions see."""
+    """Return b -> descendants of b that are b' or ancestors of b', as far as a few compositions see.
+
+    ``exists``: events -> ancestors where those of all b' are known.
+    """
     ends = pairs.range()
-    inside = pairs
-    for name in sorted(names_of(ends)):
-        inside = inside.union(pairs.apply_range(reach.ancestors(name, ends, steps=steps)))
-    inside = inside.coalesce()
+    known = [exists] if exists else [reach.ancestors(name, ends, steps=steps) for name in sorted(names_of(ends))]
+    inside = union_of_maps([pairs, *(pairs.apply_range(item) for item in known)]).coalesce()
     reached = front = pairs.domain().identity()
     for _ in range(2 * PHASE_COMPOSITIONS):
         following = isl.UnionMap("{ }")

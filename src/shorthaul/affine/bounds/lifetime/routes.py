@@ -44,34 +44,59 @@ def routes(reach: Reachability, pairs: isl.UnionMap) -> list[Route]:
     """Return routes for the pairs b -> b', the shortest first; fewer where isl would have to do too much."""
     found: list[Route] = []
     waiting = pairs.reverse()
-    front: list[tuple[isl.UnionMap, tuple[str, ...]]] = [(waiting.domain().identity(), ())]
+    away = _away(reach, names_of(waiting.range()))
+    made: dict[tuple[str, ...], list[tuple[str, isl.UnionMap]]] = {}
     try:
         with limited(ROUTE_OPERATIONS):
-            for _ in range(LONGEST_ROUTE):
-                following = []
+            for longest in range(1, LONGEST_ROUTE + 1):
+                front: list[tuple[isl.UnionMap, tuple[str, ...]]] = [(waiting.domain().identity(), ())]
+                for left in reversed(range(longest)):
+                    following = []
+                    for relation, steps in front:
+                        if steps not in made:
+                            made[steps] = _steps(reach, relation, steps[-1:])
+                        for how, back in made[steps]:
+                            if min(away.get(name, LONGEST_ROUTE) for name in names_of(back.range())) <= left:
+                                following.append((back, (*steps, how)))
+                    front = following[:MOST_PATHS_BACK]
                 for relation, steps in front:
-                    for how, back in _steps(reach, relation):
-                        hit = back.intersect(waiting)
-                        if not hit.is_empty():
-                            found.append(Route((*steps, how), hit.coalesce()))
-                            waiting = waiting.subtract(hit)
-                            if waiting.is_empty():
-                                return found
-                        following.append((back, (*steps, how)))
-                front = following[:MOST_PATHS_BACK]
+                    hit = relation.intersect(waiting)
+                    if not hit.is_empty():
+                        found.append(Route(steps, hit.coalesce()))
+                        waiting = waiting.subtract(hit)
+                        if waiting.is_empty():
+                            return found
     except isl.Error:
         pass
     return found
 
 
-def _steps(reach: Reachability, relation: isl.UnionMap) -> list[tuple[str, isl.UnionMap]]:
-    """Return what a relation leads to one step further back, by the tag or the chain."""
+def _away(reach: Reachability, names: set[str]) -> dict[str, int]:
+    """Return how many flows lead at least from one of the statements to every statement behind them."""
+    away = dict.fromkeys(names, 0)
+    waiting = sorted(names)
+    for name in waiting:
+        for item in reach.flow.out_of(name):
+            if item.sink not in away:
+                away[item.sink] = away[name] + 1
+                waiting.append(item.sink)
+    return away
+
+
+def _steps(reach: Reachability, relation: isl.UnionMap, last: tuple[str, ...]) -> list[tuple[str, isl.UnionMap]]:
+    """Return what a relation leads to one step further back, by the tag or the chain; ``last`` is the step before.
+
+    What a chain leads to is left out elsewhere.
+    """
     made = []
     for name in sorted(names_of(relation.range()) & set(reach.flow.program.by_name)):
         tags = sorted({item.reference.tag for item in reach.flow.into(name)})
-        made += [(tag, relation.apply_range(reach.reads(name, tag))) for tag in tags]
+        found = [(tag, relation.apply_range(reach.reads(name, tag))) for tag in tags]
         closure = reach.closure(name)
         if closure is not None:
-            made.append((name, relation.apply_range(closure.reverse())))
+            chain = relation.apply_range(closure.reverse())
+            made += [(name, chain)] if last != (name,) else []
+            found = [(tag, back.subtract(chain)) for tag, back in found]
+        made += found
         step()
     return [(how, back.coalesce()) for how, back in made if not back.is_empty()]

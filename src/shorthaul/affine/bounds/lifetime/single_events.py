@@ -23,6 +23,7 @@ from shorthaul.affine.bounds.lifetime.phases import (
     events_of,
     phase_of,
 )
+from shorthaul.affine.bounds.lifetime.read_again import read_again
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of
 from shorthaul.affine.bounds.partition.parts import union_of_maps
 from shorthaul.affine.effort import within
@@ -35,6 +36,7 @@ _SET = isl.dim_type.set
 def phases_of_single_events(flow: DataFlow, *, every_other: bool = False) -> Iterator[Phases]:
     """Yield the arguments of every statement with loops inside of the one that counts the steps.
 
+    Those of statements that read what is read again come first, and of each the first event of a step before the last.
     ``every_other``: only those on every other interval of two steps.
     """
     reach = Reachability.of(flow)
@@ -42,6 +44,8 @@ def phases_of_single_events(flow: DataFlow, *, every_other: bool = False) -> Ite
     # Where no reference leads from one value to several readers (stencils), steps need little of those before.
     if all(item.relation.is_single_valued() for statement in statements for item in flow.out_of(statement.name)):
         return
+    readers = {item.reader for item in read_again(flow)}
+    found = []
     for statement in statements:
         domain, free = events_of(flow, reach, statement.name)
         width = statement.domain.dim(_SET)
@@ -49,29 +53,30 @@ def phases_of_single_events(flow: DataFlow, *, every_other: bool = False) -> Ite
             continue
         for axis in range(width):
             if any(at != free for at in range(axis + 1, width)):
-                yield from within(
-                    PHASE_OPERATIONS, _of_statement(flow, reach, (statement.name, domain), axis, every_other)
-                )
+                found += [(statement.name not in readers, last, domain, axis) for last in (False, True)]
+    for _, last, domain, axis in sorted(found, key=lambda item: item[:2]):
+        yield from within(PHASE_OPERATIONS, _of_events(flow, reach, domain, axis, last, every_other))
 
 
-def _of_statement(
-    flow: DataFlow, reach: Reachability, vertices: tuple[str, isl.UnionSet], axis: int, every_other: bool
+def _of_events(
+    flow: DataFlow, reach: Reachability, domain: isl.UnionSet, axis: int, last: bool, every_other: bool
 ) -> Iterator[Phases]:
-    name, domain = vertices
-    for events in _single(name, domain, axis):
-        exists = reach.ancestors(name, events, steps=FURTHER_COMPOSITIONS)
-        for length in (2,) if every_other else (1, 2):
-            pairs = _pairs(name, events, axis, f"y{axis} = x{axis} + {length}").intersect_range(events)
-            pairs = pairs.intersect(exists.reverse())
-            if pairs.is_empty():
-                continue
-            between = between_events(flow, reach, pairs, FURTHER_COMPOSITIONS)
-            for some in _every_other(pairs, axis) if every_other else (pairs,):
-                kind = phase_of(reach, some.domain().identity(), some, exists, between.intersect_domain(some.domain()))
-                kinds = [] if kind is None else [replace(kind, times=1 if every_other else length)]
-                if kinds := adding_up(reach, kinds, some, exists, axis, range(axis)):
-                    rest = _after_last(reach, some, exists, axis) if every_other else None
-                    yield Phases((name,), (*kinds, *([] if rest is None else [rest])), axis)
+    """Yield the arguments on the first or ``last`` event of a statement in each step of the loop ``axis``."""
+    events = _single(domain, axis, last)
+    (name,) = names_of(events)
+    exists = reach.ancestors(name, events, steps=FURTHER_COMPOSITIONS)
+    for length in (2,) if every_other else (2, 1):  # half of two steps is worth half of one at least
+        pairs = _pairs(name, events, axis, f"y{axis} = x{axis} + {length}").intersect_range(events)
+        pairs = pairs.intersect(exists.reverse())
+        if pairs.is_empty():
+            continue
+        between = between_events(flow, reach, pairs, exists=exists)
+        for some in _every_other(pairs, axis) if every_other else (pairs,):
+            kind = phase_of(reach, some.domain().identity(), some, exists, between.intersect_domain(some.domain()))
+            kinds = [] if kind is None else [replace(kind, times=1 if every_other else length)]
+            if kinds := adding_up(reach, kinds, some, exists, axis, range(axis)):
+                rest = _after_last(reach, some, exists, axis) if every_other else None
+                yield Phases((name,), (*kinds, *([] if rest is None else [rest])), axis)
 
 
 def _every_other(pairs: isl.UnionMap, axis: int) -> Iterator[isl.UnionMap]:
@@ -103,14 +108,12 @@ def _after_last(reach: Reachability, pairs: isl.UnionMap, exists: isl.UnionMap, 
     return counted(reach, Phase(same, ends, ends, known, rests_on, last=True, order=order))
 
 
-def _single(name: str, domain: isl.UnionSet, axis: int) -> Iterator[isl.UnionSet]:
-    """Yield the first events of every step of the loop ``axis``, and the last ones."""
+def _single(domain: isl.UnionSet, axis: int, last: bool) -> isl.UnionSet:
+    """Return the first events of every step of the loop ``axis``, or the last ones."""
     events = domain.get_set_list().get_at(0)
-    width = events.dim(_SET)
-    x = [f"x{at}" for at in range(width)]
+    name, x = events.get_tuple_name(), [f"x{at}" for at in range(events.dim(_SET))]
     steps = isl.Map(f"{{ [{', '.join(x[: axis + 1])}] -> {name}[{', '.join(x)}] }}").intersect_range(events)
-    for single in (steps.lexmin(), steps.lexmax()):
-        yield isl.UnionSet.from_set(single.range().coalesce())
+    return isl.UnionSet.from_set((steps.lexmax() if last else steps.lexmin()).range().coalesce())
 
 
 def _pairs(name: str, events: isl.UnionSet, axis: int, told: str) -> isl.UnionMap:
