@@ -75,9 +75,11 @@ def _found(flow: DataFlow) -> Iterator[Again]:
         for item in others:
             inner = item.relation.dim(_OUT) - axis - 1
             if inner > 0 and (axis, part[item.sink]) in carried:
-                step()
                 steps = item.relation.project_out(_OUT, axis + 1, inner)
                 turns = steps.range()
+                if steps.is_single_valued():
+                    continue
+                step()
                 yield Again(item.sink, axis, card(steps.intersect_range(turns.lexmin()).domain()), turns)
 
 
