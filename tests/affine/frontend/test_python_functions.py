@@ -117,6 +117,12 @@ PYTHON: dict[str, tuple[str, dict[str, tuple[int, ...]], dict[str, int], dict[st
         "    y[k] = x[0]\n"),
         {"x": (5,), "y": (16,)}, {"n": 5}, {"n": 5},
     ),
+    "functions called as statements": (
+        ("def step(u, v, n, by=1):\n    m = len(v)\n    i = 0\n    while i < n:\n        v[i] = u[m - 1] + u[i] * by\n        i += 1\n    return v\n"
+        "def both(x, y, n):\n    for i in range(n):\n        step(x, y, n - i)\n    step(y, x, n, by=2)\n"
+        "def f(x, y, n):\n    for i in range(2):\n        both(x, y, n - 1)\n        x[i] = y[i]\n        step(n=n - 2, v=x, u=y)\n"),
+        {"x": (5,), "y": (5,)}, {"n": 5}, {"n": 5, "x_0": 5, "y_0": 5},
+    ),
     "every second place of a ring": (
         "def f(C, n):\n    for i in range(0, n, 2):\n        C[(i + 1) % n, i // 2] = C[i // 2, i + 1]\n",
         {"C": (6, 6)}, {"n": 6}, {"n": 6},
@@ -251,6 +257,29 @@ def test_functions_that_are_not_understood() -> None:
         shorthaul.affine.program_from_text(text.format("g(a[i])\n  k = 2.0"), function="f")
     with pytest.raises(InputError, match="the function sqrt is not understood"):
         shorthaul.affine.program_from_text(text.format("sqrt(a[i])"), function="f")
+
+
+@pytest.mark.parametrize(
+    ("body", "call"),
+    [
+        ("n = n - 1\n x[n] = 0", "g(a, n)"),
+        ("x += 1", "g(a, n)"),
+        ("if n > 2:\n  return\n x[n] = 0", "g(a, n)"),
+        ("x[0] = k", "g(a, n)"),
+        ("x[0] = n", "g(a[1:], n)"),
+        ("g(x, n)", "g(a, n)"),
+    ],
+)
+def test_functions_called_as_statements_that_are_refused(body: str, call: str) -> None:
+    text = f"k = 3\ndef g(x, n):\n {body}\ndef f(a, n):\n k = 2.0\n for i in range(n):\n  a[i] = k\n  {call}\n"
+    with pytest.raises(InputError, match="the function g is not understood"):
+        shorthaul.affine.program_from_text(text, function="f")
+
+
+def test_a_part_of_an_array_that_a_called_function_changes_is_refused() -> None:
+    text = "def g(x):\n x[2] = 1\ndef f(a, b):\n t = a[1:]\n g(a)\n b[1:] = t\n"
+    with pytest.raises(InputError, match="t is a part of a, and one of both changes"):
+        shorthaul.affine.program_from_text(text, function="f")
 
 
 def test_quotients_of_integers_have_fractions() -> None:

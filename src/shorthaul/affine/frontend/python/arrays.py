@@ -168,6 +168,8 @@ class _Lowering(Views):
             for line in stored[part.id]
             for read in reads
         )
+        own = range(self.function.lineno, (self.function.end_lineno or 0) + 1)  # called functions stand elsewhere
+        late |= begin in own and any(line not in own for line in stored[part.id])
         if late or stored[name]:
             cure = f"write {ast.unparse(value)}.copy() for a copy, or the array itself"
             fail(self.at, f"{name} is a part of {part.id}, and one of both changes", cure)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from shorthaul.affine.frontend.python.array_pieces import MODULES, replaced
-from shorthaul.affine.frontend.python.pieces import base_of, called_name, fail, is_text, names_in, shape_of
+from shorthaul.affine.frontend.python.pieces import base_of, called_name, copied, fail, is_text, names_in, shape_of
 
 _CURE = "let it return a value of its parameters and of globals, computed without loops, or write it out"
 #: Nodes of what a function returns: names that are used twice double them.
@@ -29,7 +30,8 @@ class Plain(ast.NodeTransformer):
     def __init__(
         self, functions: Iterable[ast.FunctionDef], function: ast.FunctionDef, axes: Mapping[str, int]
     ) -> None:
-        self.functions = {item.name: _value(item) for item in functions}
+        self.definitions = {item.name: item for item in functions}
+        self.functions = {name: _value(item) for name, item in self.definitions.items()}
         self.axes = axes
         self.taken = {item.id for item in names_in(function)}
         self.own = {item.arg for item in ast.walk(function.args) if isinstance(item, ast.arg)}
@@ -46,6 +48,45 @@ class Plain(ast.NodeTransformer):
         else:
             made = self._copy(node) or self._number(node) or self._choice(node)
         return node if made is None else ast.copy_location(made, node)
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        """Return the statements of a function of the file that is called for what it does to arrays."""
+        call = node.value
+        name = called_name(call) if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
+        if not isinstance(call, ast.Call) or name in self.own or name not in self.definitions:
+            return self.generic_visit(node)
+        around, self.open = self.open, self.open | {name}
+        made = None if name in around else self._written_out(self.definitions[name], call)
+        if made is None:
+            cure = "let it change arrays, not its parameters, and return at its end; give it names and sums of numbers"
+            fail(node, f"the function {name} is not understood", cure)
+        found = [self.visit(item) for item in made]
+        self.open = around
+        return [one for item in found for one in (item if isinstance(item, list) else [item])]
+
+    def _written_out(self, function: ast.FunctionDef, call: ast.Call) -> list[ast.stmt] | None:
+        """Return a function's statements, arguments in place of its parameters and new names in place of its own.
+
+        None if they may change what an argument is, or return before their end.
+        """
+        given = None if function.args.vararg or function.args.kwarg else _bound(function.args, call)
+        body = [item for item in function.body if not is_text(item)]
+        body = body[:-1] if body and isinstance(body[-1], ast.Return) else body
+        inside = [node for item in body for node in ast.walk(item)]
+        stored = {name for item in body for name in _stored(item)}
+        read = {node.id for node in inside if isinstance(node, ast.Name)} - stored
+        refused = ast.Return | ast.FunctionDef | ast.Lambda | ast.Global | ast.Nonlocal
+        if given is None or stored & given.keys() or any(isinstance(node, refused) for node in inside):
+            return None
+        arguments = [node for value in given.values() for node in ast.walk(value)]
+        if any(isinstance(node, ast.Subscript | ast.Attribute) for node in arguments) or read - {*given} & self.own:
+            return None
+        body = _without_shapes(body, given)
+        for name in sorted(stored - given.keys()):
+            made = next(f"{name}_{at}" for at in count() if f"{name}_{at}" not in self.taken)
+            self.taken.add(made)
+            given[name] = ast.Name(made, ast.Load())
+        return [_renamed(item, given) for item in body]
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """Return ``len(a)`` for ``a.size`` of a vector."""
@@ -202,6 +243,42 @@ def _value(function: ast.FunctionDef) -> tuple[ast.arguments, ast.expr] | None:
     if value is None or function.args.vararg or function.args.kwarg:
         return None
     return function.args, value
+
+
+def _without_shapes(body: Sequence[ast.stmt], given: dict[str, ast.expr]) -> list[ast.stmt]:
+    """Return statements without those that name extents of ``given`` arrays; add to it what these names stand for."""
+    stores = [node.id for item in body for node in names_in(item) if isinstance(node.ctx, ast.Store)]
+    result = []
+    for item in body:
+        array, axis = (shape_of(item.value) if isinstance(item, ast.Assign) else None) or ("", None)
+        target = item.targets[0] if isinstance(item, ast.Assign) and len(item.targets) == 1 else None
+        names = target.elts if isinstance(target, ast.Tuple) and axis is None else [] if axis is None else [target]
+        meant = given.get(array)
+        if not (
+            isinstance(meant, ast.Name)
+            and names
+            and all(isinstance(name, ast.Name) and stores.count(name.id) == 1 for name in names)
+        ):
+            result.append(item)
+            continue
+        for at, name in enumerate(names):
+            assert isinstance(name, ast.Name)
+            shape = ast.Attribute(ast.Name(meant.id, ast.Load()), "shape", ast.Load())
+            place = ast.Constant(at if axis is None else axis)
+            given[name.id] = ast.copy_location(ast.Subscript(shape, place, ast.Load()), item)
+    return result
+
+
+def _renamed(node: ast.stmt, given: Mapping[str, ast.expr]) -> ast.stmt:
+    """Return a copy of a statement with expressions in place of names, those that it sets too."""
+
+    class Put(ast.NodeTransformer):
+        def visit_Name(self, item: ast.Name) -> ast.expr:
+            made = given.get(item.id, item)
+            return ast.Name(made.id, item.ctx) if isinstance(made, ast.Name) else copied(made)
+
+    made: ast.stmt = Put().visit(copied(node))
+    return ast.fix_missing_locations(made)
 
 
 def _bound(parameters: ast.arguments, call: ast.Call) -> dict[str, ast.expr] | None:

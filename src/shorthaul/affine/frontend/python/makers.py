@@ -53,7 +53,7 @@ def in_usual_words(function: ast.FunctionDef, others: Iterable[ast.FunctionDef] 
     arguments.defaults += filter(None, arguments.kw_defaults)
     arguments.kwonlyargs, arguments.kw_defaults = [], []
     plain = Plain(others, function, Views(made).ranks)
-    made.body = [plain.visit(item) for item in made.body]
+    plain.generic_visit(made)
     made.body = _Words(made).block(made.body)
     return ast.fix_missing_locations(made)
 

@@ -96,6 +96,9 @@ def _chosen(tree: ast.Module, function: str | None) -> ast.FunctionDef:
     found = next(filter(None, having), [])
     if not found:
         raise InputError("has no function with loops", cure="write a function around the loop nest")
+    calls = {(item.name, called_name(node)) for item in found for node in ast.walk(item) if isinstance(node, ast.Call)}
+    called = {name for caller, name in calls if name != caller}
+    found = [item for item in found if item.name not in called] or found
     if len(found) > 1:
         names = ", ".join(item.name for item in found)
         raise InputError("several functions have loops", value=names, cure="choose one with --function")
