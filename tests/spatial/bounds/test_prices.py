@@ -67,12 +67,12 @@ def test_hubs_beside_hubs_prove_more_and_no_layout_takes_less() -> None:
     for turn in range(12):
         tree = hub_of_hubs(rng, int(rng.integers(20, 120)))
         grid = square(tree, turn % 3)
-        bound = document(tree, grid)
+        planned = plan(tree, grid=str(grid), refine=0.02, baselines=False)
+        bound = planned.bound.document()
         used += len(bound["certificate"].get("parts", []))
         assert not verify(tree, bound, grid)[0]
-        cost = plan(tree, grid=str(grid), refine=0.02, baselines=False).cost
-        assert cost is not None
-        assert cost["energy_hops"] >= bound["value"]
+        assert planned.cost is not None
+        assert planned.cost["energy_hops"] >= bound["value"]
     assert used > 4
 
 
