@@ -200,15 +200,16 @@ def amount(node: Any) -> int:
     return {"+=": 1, "-=": -1}.get(sign, 0) * int(value.value) if is_number else 0
 
 
-def is_free(items: Iterable[Any], name: str) -> bool:
-    """True if statements use a variable that no loop around them sets."""
+def free_names(items: Iterable[Any], inside: frozenset[str] = frozenset()) -> set[str]:
+    """Return the variables that statements use and that no loop around them sets, nor are ``inside``."""
+    found = set[str]()
     for item in items:
-        if isinstance(item, c_ast.Decl) and item.name == name and item.init is None:
-            continue
-        if isinstance(item, c_ast.For) and item.init is not None and name in assigned([item.init]):
-            continue
-        if is_name(item, name) or (isinstance(item, c_ast.Decl) and item.name == name):
-            return True
-        if is_free([child for _, child in item.children()], name):
-            return True
-    return False
+        bound = inside
+        if isinstance(item, c_ast.For) and item.init is not None:
+            bound |= assigned([item.init])
+        elif isinstance(item, c_ast.Decl) and item.init is None:
+            bound |= {item.name}
+        if isinstance(item, c_ast.ID | c_ast.Decl) and item.name is not None and item.name not in bound:
+            found.add(item.name)
+        found |= free_names([child for _, child in item.children()], bound)
+    return found

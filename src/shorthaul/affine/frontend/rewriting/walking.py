@@ -24,7 +24,7 @@ from shorthaul.affine.frontend.polynomials import (
     times,
     with_value,
 )
-from shorthaul.affine.frontend.rewriting.counting import alone, amount, counter, ends, is_free, listed, parts
+from shorthaul.affine.frontend.rewriting.counting import alone, amount, counter, ends, free_names, listed, parts
 from shorthaul.affine.frontend.rewriting.places import (
     Hole,
     Place,
@@ -95,7 +95,7 @@ def _walkers(items: Sequence[Any], kinds: Mapping[str, Any]) -> frozenset[str]:
     """Return the pointers that are set or moved, and the integers in subscripts and headers that move."""
     loops = [node for node in nodes(items) if isinstance(node, c_ast.For)]
     counters = {name for node in loops if (name := _main(node)) and not _goes_on(node, name)}
-    counters -= {name for name in counters if is_free(items, name)}
+    counters -= free_names(items)
     moved, of_data, used = set(), set(), set()
     for node in nodes(items):
         name, value = _target(node)
@@ -312,13 +312,14 @@ class _Run(Values):
             self._refuse(assigned([node]) | names_in([node]))
             self.forget(assigned([node]))
             return [node]
-        self._refuse(assigned([node.stmt]) & {main})
+        inner = assigned([node.stmt])
+        self._refuse(inner & {main})
         starts = {name: value for name, value in map(_set, _inits(node)) if name == main}
         self.counters.add(main)
         low = self.polynomial(starts[main])
         others = [item for item in _inits(node) if _set(item)[0] != main and self._is_needed(_set(item)[0], node)]
         kept = [*self.block(others), self._first(node, main)]
-        inner = assigned([node.stmt, *parts(node.next)])
+        inner |= assigned(parts(node.next))
         moved = sorted(inner & self.walkers - {main})
         before = {name: self.values.get(name) for name in moved}
         self.forget((inner | {main}) - {*moved})
@@ -367,7 +368,7 @@ class _Run(Values):
         return (
             name in self.walkers
             or name not in self.mains
-            or is_free([each for each in (loop.stmt, loop.cond) if each is not None], name)
+            or name in free_names([each for each in (loop.stmt, loop.cond) if each is not None])
         )
 
     def _first(self, node: Any, main: str) -> Any:
