@@ -45,6 +45,10 @@ def test_the_least_of_all_places() -> None:
             both = HOP * (abs(cx) + abs(cy) + abs(lx) + abs(ly)) + paid(cx, cy) + paid(lx, ly)
             best = min(best, both + ways[0] + ways[1])
         assert least_priced(starts, kids, price, 2, HOP)[0] == best
+    below = shapes(
+        np.array([-1, 0, 1, 1, 1, 1], np.int32), 0
+    )  # whose four leaves cannot all be beside it, or it is far
+    assert least_priced(*below, np.zeros(6, np.int64), 2, HOP)[0] == 6 * HOP
 
 
 def test_both_reckonings_agree() -> None:
