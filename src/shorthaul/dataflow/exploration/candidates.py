@@ -108,6 +108,9 @@ class Knowledge(Points):
     seen: set[tuple[Key, int]] = field(default_factory=set)
     solves: Counter[tuple[int, int]] = field(default_factory=Counter)
     turns: int = 0
+    #: By price the share by which a step of annealing lowers the load (the last one counts half), and how many it got.
+    gains: dict[int, float] = field(default_factory=dict)
+    anneals: Counter[int] = field(default_factory=Counter)
     #: True where many turns have found no mapping to schedule.
     is_over: bool = False
     #: True where mappings get list schedules and local search.
@@ -121,6 +124,12 @@ class Knowledge(Points):
                 del best[price]
         if all(other.load > found.load for price, other in best.items() if price <= found.price):
             best[found.price] = found
+
+    def gain(self, price: int, before: int, after: int, steps: int) -> None:
+        """Take note of how far so many steps of annealing at a price made the load fall; negative ones are none."""
+        rate = max(0, before - after) / max(1, before) / max(1, steps) if after >= 0 else 0.0
+        self.gains[price] = (self.gains.get(price, rate) + rate) / 2
+        self.anneals[price] += 1
 
     def alike(self, budgets: Sequence[int]) -> list[list[int]]:
         """Return the prices within which there are mappings, those of the same least load together."""

@@ -85,6 +85,8 @@ def _share(known: Knowledge, number: int) -> Knowledge:
         waiting=own,
         seen=known.seen | known.waiting.keys(),
         solves=known.solves.copy(),
+        gains=dict(known.gains),
+        anneals=known.anneals.copy(),
     )
 
 
@@ -101,6 +103,9 @@ def _together(islands: Sequence[Knowledge]) -> Knowledge:
         known.waiting |= one.waiting
         known.seen |= one.seen
         known.solves |= one.solves
+        known.anneals |= one.anneals
+        for price, rate in one.gains.items():
+            known.gains[price] = max(rate, known.gains.get(price, rate))
     known.seen -= known.waiting.keys()
     return known
 

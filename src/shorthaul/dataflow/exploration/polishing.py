@@ -145,12 +145,11 @@ class _Polishing:
         """Look for mappings of less load within the prices, from the best ones within them or within the next lower.
 
         Of n prices of the same least load the root of n are taken, in large networks in any order, and all only if a
-        share of what is left allows; after first turns, with more moves. Where actors are put into tiles first, prices
-        are taken in turn, as the loads of few cores are those of many. While no point keeps to the limits, only the
-        highest price allowed is of interest.
+        share of what is left allows. After first turns there, annealing goes on where it pays most, longer and from
+        less heat; where actors are put into tiles first, prices are taken in turn, as the loads of few cores are those
+        of many. While no point keeps to the limits, only the highest price allowed is of interest.
         """
         turn = number // len(tuning.LOAD_COOLINGS)
-        hot, cold = tuning.LOAD_COOLINGS[number % len(tuning.LOAD_COOLINGS)]
         loads = self.loads
         least_bytes = min((candidate.bytes for candidate in self.known.best[0].values()), default=self.most_bytes)
         budgets = self.budgets[-1:]
@@ -164,23 +163,28 @@ class _Polishing:
                 for alike in self.known.alike(self.budgets)
                 for budget in self.draw.choice(alike, math.isqrt(len(alike)), replace=False)
             ]
-        moves, end = tuning.LOAD_MOVES, math.inf
+        end, is_led = math.inf, turn > 0 and not (self.is_soon or self.is_tiled)
         if not self.is_soon:
             budgets = budgets if self.is_tiled else self.draw.permutation(budgets).tolist()
             end = self.search.spent() + tuning.ANNEAL_SHARE[turn == 0] * self.search.left()
-            if turn:
-                twice = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 1 0 2 0 1 0 3 ...
-                moves *= (1 if self.is_tiled else self.longer) << twice
-        for budget in budgets:
+        for each in budgets:
+            budget = max(budgets, key=self._rate) if is_led else each
             most_bytes = least_bytes if self.draw.random() < 1 / 3 else self.most_bytes
             small = most_bytes == least_bytes
+            if small and is_led:
+                budget = int(self.draw.choice(budgets))
             start = (self.known.within(budget, 1) if small else None) or self.known.within(budget, 0)
             if start is None:
                 return
             genotype = start.genotype
             if self.is_soon and self.draw.integers(2):
                 genotype = self._genotype_of_best(budget) or genotype
-            cooling = hot, cold
+            cooling = tuning.LOAD_COOLINGS[1 if is_led else number % len(tuning.LOAD_COOLINGS)]
+            moves = tuning.LOAD_MOVES
+            if is_led:
+                moves *= self.longer << _twice(self.known.anneals[budget])
+            elif turn and not self.is_soon:
+                moves <<= _twice(turn)
             if self.is_tiled:
                 moved = tiled(self.few, genotype, self.random, moves, self.search, self._cores(budget))
                 genotype, cooling = (genotype, cooling) if moved is None else (moved, tuning.TILED_COOLING)
@@ -189,9 +193,15 @@ class _Polishing:
             done = loads.steps
             anneal(loads, self.random, moves, budget, most_bytes, *cooling, *self.weights)
             self.search.spend((loads.steps - done) / tuning.LOAD_STEPS)
+            if is_led and not small:
+                self.known.gain(budget, start.load, loads.best_load, loads.steps - done)
             self._take(small=small)
             if self.search.expired() or self.search.spent() > end:
                 return
+
+    def _rate(self, budget: int) -> float:
+        """Return what annealing gains at a price; first come those where it was not tried."""
+        return self.known.gains.get(budget, math.inf)
 
     def _next_budget(self) -> int:
         """Return prices one after the other, evenly spread on a scale of ratios."""
@@ -288,7 +298,9 @@ class _Polishing:
             self._add(solved.point)
             least = solved.least * (1 + tuning.FRUGAL_GAIN * (not self.is_soon))
             is_better = least < self._rival(candidate) and solved.least <= self.most_period
-            if is_better and (solved.point is None or solved.point.period > least):
+            # local search finds no more where a try found nothing
+            is_stuck = not self.is_soon and solved.point is candidate.point
+            if is_better and not is_stuck and (solved.point is None or solved.point.period > least):
                 self.known.waiting[key] = replace(
                     candidate, load=max(candidate.load, solved.least), tries=candidate.tries + 1, point=solved.point
                 )
@@ -394,6 +406,8 @@ class _Polishing:
             tokens = filled(net, platform.memories, tokens, self.most_bytes)
         least = int(period_bound(net).value)
         schedule = annealed_within(net, least, self.search, point, tokens, moves, atomic=self.atomic)
+        if schedule.period >= point.period:
+            return Solved(point, schedule.least, schedule.method)
         mapping = Decisions(point.binding, point.xi, point.channel_decision)
         held = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=self.atomic)
         return Solved(make_point(self.instance, mapping, net, schedule, held), schedule.least, schedule.method)
@@ -402,6 +416,11 @@ class _Polishing:
 def _effort(tasks: int) -> float:
     """Return the effort of the first exact solve of a mapping."""
     return float(tuning.SOLVE_OVER_BUILDING * tasks / tuning.SOLVED_TASKS)
+
+
+def _twice(number: int) -> int:
+    """Return how often the next of so many is twice as long: 0 1 0 2 0 1 0 3 ..."""
+    return ((number + 1) & -(number + 1)).bit_length() - 1
 
 
 def _near_memory(instance: Instance) -> int:
