@@ -27,6 +27,7 @@ BODIES = {
     "assigned integer": ("int k; k = 0; for (int i = 0; i < n; i++) { a[k] = 0; k *= 2; }", "line 3", "k is assigned"),
     "while": ("int i = 0; while (i < s) { a[i] = 0; i *= 2; }", "line 3 column 12", "while loop", "for loop"),
     "counter used behind": ("int i, k; for (i = 0, k = n; i < k; i++, k--) { a[i] = 0; if (s > 0) break; } a[0] = a[k];", "line 3", "one iterator"),
+    "counter behind a loop that may be empty": ("int j; for (int i = -9; i < n; i++) { for (j = 0; j < i; j += 2) a[j] = 1; a[j] = 2; }", "line 3", "never holds"),
     "packed rows that overlap": ("for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) a[i * (i - 1) / 2 + j] = 0;", "line 3", "two unknowns"),
     "do": ("do { a[0] = 1; } while (s > 0);", "line 3 column 1", "do loop"),
     "break": ("a[0] = 0; break;", "line 3 column 11", "break", "affine if"),

@@ -232,7 +232,7 @@ class Values:
         made = c_ast.BinaryOp("/", in_c(way, self.counters, self.known), c_ast.Constant("int", str(by)))
         text = c_text(made)
         self.known[text] = made
-        if any(factor < 0 for factor in way.values()):
+        if any(factor < 0 for factor in way.values()) or atoms(way) & (self.signed | self.counters):
             self.signed.add(text)
         return {(text,): Fraction(1)}
 

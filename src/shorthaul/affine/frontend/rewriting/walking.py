@@ -352,7 +352,8 @@ class _Run(Values):
             trips = number(max(1, trips.get((), 0)))
         least = plus(trips or {}, number(-int(is_once)))
         self.found[tag] = trips
-        if trips is not None and (any(factor < 0 for factor in least.values()) or atoms(least) & self.signed):
+        may_fail = any(factor < 0 for factor in least.values()) or atoms(least) & (self.signed | self.counters)
+        if trips is not None and may_fail:
             self.idle.add(tag)
             self.assumptions[tag] = assumed(main, least, node.coord)
             after.append(self.assumptions[tag])
