@@ -5,7 +5,7 @@ Written from the accesses and the schedule, without isl's dependence analysis: f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 
 import islpy as isl
@@ -16,6 +16,14 @@ from shorthaul.affine.model import Program, Reference, Statement
 def empty_map() -> isl.UnionMap:
     """Return the relation without pairs."""
     return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+
+
+def equal_coordinates(space: isl.Set, coordinates: Sequence[int], where: str = "true") -> isl.Map:
+    """Return the pairs of points x, y of a ``space`` with some equal coordinates, ``where`` more holds of them."""
+    x, y = (", ".join(f"{letter}{at}" for at in range(space.dim(isl.dim_type.set))) for letter in "xy")
+    same = " and ".join([*(f"x{at} = y{at}" for at in coordinates), where])
+    name = space.get_tuple_name()
+    return isl.Map(f"{{ {name}[{x}] -> {name}[{y}] : {same} }}")
 
 
 def union_of_maps(maps: Iterable[isl.UnionMap]) -> isl.UnionMap:

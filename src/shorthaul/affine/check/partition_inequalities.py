@@ -16,7 +16,7 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads, union_of_maps, union_of_sets
+from shorthaul.affine.check.data_flow import Reads, equal_coordinates, union_of_maps, union_of_sets
 from shorthaul.affine.check.execution import fixed
 from shorthaul.affine.check.families.line_ends import weight_beside_ends
 from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor, is_same, least_events, power, value_of
@@ -39,24 +39,20 @@ def wrong_neck(item: Argument, reads: Reads) -> Iterator[str]:
     if part.order != tuple(range(item.width)) or item.given["cliques"] != [[0, 1]]:
         yield "the families are not added"
     domain = part.domain
-    pairs = domain.apply(_equal(item, [time, *columns]))
-    if not domain.apply(_equal(item, [time, *places])).intersect(pairs).is_subset(domain):
+    pairs = domain.apply(equal_coordinates(domain, [time, *columns]))
+    if not domain.apply(equal_coordinates(domain, [time, *places])).intersect(pairs).is_subset(domain):
         yield "a step has not the same places in all its columns"
-    later = _equal(item, columns, f"y{time} > x{time}")
+    later = equal_coordinates(domain, columns, f"y{time} > x{time}")
     if not pairs.apply(later).intersect(pairs.apply(later.reverse())).is_subset(pairs):
         yield "a column is left out in a step between two others"
-    after = _equal(item, columns, f"y{time} = x{time} + {stride}").intersect_domain(domain).intersect_range(domain)
+    after = (
+        equal_coordinates(domain, columns, f"y{time} = x{time} + {stride}")
+        .intersect_domain(domain)
+        .intersect_range(domain)
+    )
     ancestors = isl.UnionMap(str(neck["ancestors"]))
     if not follows(ancestors, reads.all) or not isl.UnionMap.from_map(after.reverse()).is_subset(ancestors):
         yield "an instance is no descendant of its whole column one step before"
-
-
-def _equal(item: Argument, coordinates: Sequence[int], where: str = "true") -> isl.Map:
-    """Return the pairs of instances with some equal coordinates."""
-    name = item.parts[0].statement
-    x, y = (", ".join(f"{letter}{at}" for at in range(item.width)) for letter in "xy")
-    same = " and ".join([*(f"x{at} = y{at}" for at in coordinates), where])
-    return isl.Map(f"{{ {name}[{x}] -> {name}[{y}] : {same} }}")
 
 
 def wrong_width(item: Argument, sizes: Mapping[str, int]) -> Iterator[str]:
@@ -202,7 +198,11 @@ class FinishedSums:
         """Term -> the terms of the same sum."""
         kept = [at for at in range(self.terms.width) if at not in self.positions]
         points = self.terms.parts[0].points
-        return isl.UnionMap.from_map(_equal(self.terms, kept)).intersect_domain(points).intersect_range(points)
+        return (
+            isl.UnionMap.from_map(equal_coordinates(self.terms.parts[0].domain, kept))
+            .intersect_domain(points)
+            .intersect_range(points)
+        )
 
     @property
     def ends(self) -> isl.UnionMap:
@@ -294,8 +294,8 @@ def _wrong_terms(item: FinishedSums, reads: Reads) -> Iterator[str]:
     ):
         yield "a path does not end at the only last term of a sum"
     kept = [at for at in range(item.terms.width) if at not in item.positions]
-    product = part.domain.apply(_equal(item.terms, item.positions)).intersect(
-        part.domain.apply(_equal(item.terms, kept))
+    product = part.domain.apply(equal_coordinates(part.domain, item.positions)).intersect(
+        part.domain.apply(equal_coordinates(part.domain, kept))
     )
     if not product.is_subset(part.domain):
         yield "sums do not have terms at the same positions"

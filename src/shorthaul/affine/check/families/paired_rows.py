@@ -12,7 +12,7 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads, empty_map
+from shorthaul.affine.check.data_flow import Reads, empty_map, equal_coordinates
 from shorthaul.affine.check.execution import fixed
 from shorthaul.affine.check.formulas import combined, is_same, value_of
 from shorthaul.core.errors import InputError
@@ -52,10 +52,7 @@ class PairedRows:
 
     def alike(self, coordinates: Sequence[int]) -> isl.UnionMap:
         """Return the pairs of terms with equal ``coordinates``."""
-        name, width = self.domain.get_tuple_name(), self.domain.dim(isl.dim_type.set)
-        x, y = (", ".join(f"{letter}{at}" for at in range(width)) for letter in "xy")
-        where = " and ".join(f"x{at} = y{at}" for at in coordinates) or "true"
-        pairs = isl.UnionMap(f"{{ {name}[{x}] -> {name}[{y}] : {where} }}")
+        pairs = isl.UnionMap.from_map(equal_coordinates(self.domain, coordinates))
         return pairs.intersect_domain(self.points).intersect_range(self.points)
 
 
@@ -91,15 +88,8 @@ def _wrong_sums(item: PairedRows, reads: Reads) -> Iterator[str]:
     if not same.intersect_domain(item.last).intersect_range(item.last).is_subset(item.last.identity()):
         yield "a sum has two last terms"
     # sums and positions that occur, each with each
-    universe = isl.UnionSet.from_set(isl.Set.universe(item.domain.get_space()))
-    name, width = item.domain.get_tuple_name(), item.domain.dim(isl.dim_type.set)
-    x, y = (", ".join(f"{letter}{at}" for at in range(width)) for letter in "xy")
-    spread = [
-        isl.UnionMap(f"{{ {name}[{x}] -> {name}[{y}] : {' and '.join(f'x{at} = y{at}' for at in kept)} }}")
-        for kept in (item.positions, item.others)
-    ]
-    every = universe.intersect(item.points.apply(spread[0])).intersect(item.points.apply(spread[1]))
-    if not every.is_subset(item.points):
+    spread = [item.domain.apply(equal_coordinates(item.domain, kept)) for kept in (item.positions, item.others)]
+    if not spread[0].intersect(spread[1]).is_subset(item.domain):
         yield "sums do not have terms at the same positions"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads, empty_map
+from shorthaul.affine.check.data_flow import Reads, empty_map, equal_coordinates
 from shorthaul.affine.check.execution import fixed
 from shorthaul.affine.check.formulas import combined, is_same, value_of
 from shorthaul.affine.check.lifetime_argument import follows
@@ -54,10 +54,7 @@ class WaitingSums:
 
     def alike(self, coordinates: Sequence[int]) -> isl.UnionMap:
         """Return the pairs of terms with equal ``coordinates``."""
-        name, width = self.domain.get_tuple_name(), self.domain.dim(isl.dim_type.set)
-        x, y = (", ".join(f"{letter}{at}" for at in range(width)) for letter in "xy")
-        where = " and ".join(f"x{at} = y{at}" for at in coordinates) or "true"
-        pairs = isl.UnionMap(f"{{ {name}[{x}] -> {name}[{y}] : {where} }}")
+        pairs = isl.UnionMap.from_map(equal_coordinates(self.domain, coordinates))
         return pairs.intersect_domain(self.points).intersect_range(self.points)
 
 
