@@ -71,7 +71,7 @@ def _layers() -> list[Any]:
     return made
 
 
-@pytest.mark.parametrize("effort", [None, 0.01])
+@pytest.mark.parametrize("effort", [pytest.param(None, marks=pytest.mark.slow), 0.01])
 def test_each_objective_takes_no_more_of_it_than_the_others(effort: float | None) -> None:
     objectives: tuple[Literal["balanced", "time", "energy"], ...] = ("balanced", "time", "energy")
     ratios = []

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import onnx
 import pytest
+from tests.samples import samples
 from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
 from tests.tensor.networks.small_networks import SMALL, random_plan, read
@@ -202,7 +203,7 @@ def test_patches_that_do_not_overlap_are_products_inside() -> None:
     for rows, touched in ((4, 480), (1, 120)):
         extents = [sizes.get(name, {"k0": rows, "k1": 4}.get(name, 1)) for name in operator.dim_names]
         assert region_network(network, 0, extents).tensors[0].elements == touched
-    assert sum(hunt_in(network, np.random.default_rng(43), 12, inner) for inner in (150, 400, LARGE)) > 8
+    assert sum(hunt_in(network, np.random.default_rng(43), 4, inner) for inner in (150, 400, LARGE)) > 2
     text = """{name: slow inside, levels: [{name: a, bandwidth_bytes_per_s: 1e12}, {name: b, capacity_bytes: 1000000,
       bandwidth_bytes_per_s: 1e6}, {name: c, capacity_bytes: 400, bandwidth_bytes_per_s: 1e12}], compute: {clock_hz: 1e9,
       matrix: {operations_per_cycle: {32: 64}}, vector: {operations_per_cycle: {32: 8}}}}"""
@@ -228,6 +229,7 @@ def test_windows_are_cut_where_registers_hold_a_part(registers: int) -> None:
     assert passed == 2 * 7 * 5 * 4 * math.prod(-(-24 // loop.tile) for loop in plan.groups[0].loops if loop.dim)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("stride", [2, 3, 5])
 @pytest.mark.parametrize("registers", [48, 80, 96])
 def test_windows_of_transposed_convolutions_are_cut(stride: int, registers: int) -> None:
@@ -267,7 +269,7 @@ def broken(network: Network, groups: list[Group], rng: np.random.Generator) -> l
 def test_a_plan_for_another_network_breaks_rules() -> None:
     """Operators, dimensions and tensors that do not exist are violations, on machines with further memories too."""
     seen = set()
-    for seed in range(50):
+    for seed in samples(120):
         rng = np.random.default_rng(seed)
         network, other = (list(SMALL.values())[int(rng.integers(len(SMALL)))] for _ in range(2))
         source = other if seed % 3 == 0 else network
@@ -278,7 +280,7 @@ def test_a_plan_for_another_network_breaks_rules() -> None:
     assert {"operator-unknown", "loop-unknown"} <= seen
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
 def test_pieces_of_a_concatenation_are_one_operand_inside(seed: int) -> None:
     rng = np.random.default_rng(seed)
     parts = [int(size) for size in rng.integers(1, 7, int(rng.integers(2, 5)))]

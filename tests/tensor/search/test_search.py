@@ -69,7 +69,7 @@ def test_every_sequence_is_a_legal_plan_of_the_latency_claimed(name):
 @pytest.mark.parametrize("name", RULES)
 def test_search_is_legal_and_not_above_one_operator_per_subgraph(name):
     rules = RULES[name]
-    for seed in range(12):
+    for seed in samples(40):
         problem = random_problem(np.random.default_rng(seed), operators=6)
         try:
             alone = replay(problem, one_operator_per_subgraph(problem, rules), rules).cost["latency"]
@@ -115,7 +115,7 @@ def test_freer_rules_are_never_dearer(effort):
     annealing that gets further under the contest's rules.
     """
     large = (21, 212, 34, 51)[: len(samples(8))] if effort < 0.2 else ()
-    small = [contest_problem(seed) for seed in (*range(3), *range(2000, 2003), *large)]
+    small = [contest_problem(seed) for seed in (*samples(8), *(2000 + n for n in samples(16)), *large)]
     made = [random_problem(np.random.default_rng(seed), operators=10) for seed in samples(24)]
     compared = 0
     for problem in (*small, *made):
@@ -131,7 +131,7 @@ def test_freer_rules_are_never_dearer(effort):
         found = replay(problem, improve(problem, SPEC, Search(effort=effort, workers=1)), SPEC)
         assert found.cost["latency"] <= most
         compared += 1
-    assert compared >= 8
+    assert compared == len((*small, *made))
 
 
 def test_graphs_without_windows_are_searched_under_the_contests_rules_too():

@@ -112,11 +112,13 @@ def _reached(access: Access, dims: Sequence[Ints]) -> Ends | None:
     for index, size in zip(access.axes, access.shape, strict=True):
         reached = np.array([index.offset if index.terms else 0], np.int64)
         for dim, factor in index.terms:
-            reached = np.unique(np.add.outer(reached, factor * dims[dim]))
-        reached = np.unique(reached // index.divisor)
+            places = factor * dims[dim]
+            is_one = reached.size == 1 or places.size == 1  # nothing is reached twice, which is dear to look for
+            reached = np.add.outer(reached, places).ravel() if is_one else np.unique(np.add.outer(reached, places))
+        reached = np.unique(reached // index.divisor) if index.divisor > 1 else reached
         reached = reached[(reached >= 0) & (reached < size)]
         apart = int(np.gcd.reduce(np.diff(reached))) if reached.size > 1 else 0
-        box.append((int(reached[0]), int(reached[-1]), apart) if reached.size else None)
+        box.append((int(reached.min()), int(reached.max()), apart) if reached.size else None)
     shape = access.shape
     for step in access.steps:
         if None in box:
