@@ -15,7 +15,7 @@ import numpy as np
 
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
-from shorthaul.affine.orders.sized import at_sizes
+from shorthaul.affine.orders.searching import at_sizes
 from shorthaul.affine.orders.upper_bound import upper_bound
 
 WORD = 4

@@ -18,7 +18,7 @@ from affine_sizes import CAPACITIES, LARGE, kernel
 
 from shorthaul.affine import bound
 from shorthaul.affine.integer_sets.dependences import flow_dependences
-from shorthaul.affine.orders.sized import at_sizes
+from shorthaul.affine.orders.searching import at_sizes
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.sizes import require_sizes
 from shorthaul.affine.workloads.cases import case

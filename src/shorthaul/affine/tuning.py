@@ -62,9 +62,12 @@ INPUTS_EFFORT = 1.0
 #: Shares of what is left for the arguments of the lower bound, and then for the derived order.
 LOWER_SHARE = 0.55
 UPPER_SHARE = 0.6
-#: The share of what is left for an order for all sizes where it is one to begin with at those given; not varied.
-FORMULA_SHARE = 0.4
-#: The share of what is left then for the order at given sizes; the rest is for its formulas, or to replay it (32 plans
+#: The effort of the first round of a search for an order at given sizes, which is done whatever there is; each further
+#: one has twice as much, and half of that for a formula (most take 0.1 to 0.3 to their end).
+FIRST_ROUND = 0.2
+#: The share of what is left for the order of emitted C.
+CODE_SHARE = 0.9
+#: The share of what is left for orders at given sizes; the rest is for its formulas, or to replay it (32 plans
 #: with an effort of 1.5: 3 % fewer loads than with 0.6).
 SIZED_SHARE = 0.9
 #: The effort from which the order at one S of a sweep is searched from the start and of S near it (of eight

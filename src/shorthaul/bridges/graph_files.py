@@ -149,7 +149,7 @@ class LoopNest:
         from shorthaul.affine.integer_sets.dependences import flow_dependences
         from shorthaul.affine.replay.cdag import concrete_cdag
         from shorthaul.affine.sizes import FAST_MEMORY
-        from shorthaul.affine.verbs.deriving import order_in_time, upper_bound_in_time
+        from shorthaul.affine.verbs.deriving import orders_in_time
         from shorthaul.affine.verbs.replays import Replays
 
         found = self._program()
@@ -164,8 +164,8 @@ class LoopNest:
             except OutOfEffortError:
                 return None
             replays = Replays(program, cdag, sizes, (words,), search)
-            derived = upper_bound_in_time(program, flow, search)
-            here, most = order_in_time(derived, flow, sizes, (words,), search.part(0.5)), replays.evaluations(None)
+            _, here = orders_in_time(program, flow, sizes, (words,), search.part(0.8))
+            most = replays.evaluations(None)
             if here is not None:
                 replays.derive(here, most)
             replays.tile(words, most, search)

@@ -21,7 +21,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.orders.borders.grids import Grid, Part
 from shorthaul.affine.orders.borders.held import BorderedStep, bordered
 from shorthaul.affine.orders.borders.rooms import room
-from shorthaul.affine.orders.sized import at_sizes
+from shorthaul.affine.orders.searching import at_sizes
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag

@@ -8,7 +8,8 @@ from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.orders.boxes.steps import BoxStep
-from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.searching import at_sizes
+from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.core.search import Search
 

@@ -13,7 +13,8 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.orders.boxes.steps import Between, BoxStep
 from shorthaul.affine.orders.joining.lockstep import LockstepGroups, in_lockstep, two_steps
 from shorthaul.affine.orders.placement import as_written
-from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.searching import at_sizes
+from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.core.search import Search
 

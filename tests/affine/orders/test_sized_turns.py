@@ -14,7 +14,8 @@ from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.orders.boxes.steps import BoxStep
-from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.searching import at_sizes
+from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.turns import TurnsStep, has_turns, nests_of
 from shorthaul.affine.orders.upper_bound import UpperBound, in_order, upper_bound
 from shorthaul.core.search import Search

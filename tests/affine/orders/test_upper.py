@@ -16,7 +16,7 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.integer_sets.subspaces import integer_solution
-from shorthaul.affine.orders.sized import at_sizes
+from shorthaul.affine.orders.searching import at_sizes
 from shorthaul.affine.orders.skewing import Distance, best_covectors, shifted
 from shorthaul.affine.orders.tile_policy import all_loops
 from shorthaul.affine.orders.tile_steps import Edge, Step, edge_formula

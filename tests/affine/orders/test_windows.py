@@ -11,7 +11,8 @@ from tests.samples import ALL
 from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
-from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.searching import at_sizes
+from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.core.search import Search
 

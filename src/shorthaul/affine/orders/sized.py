@@ -1,4 +1,4 @@
-"""The derived order at given sizes: boxes in place of a phase's order where they load less there."""
+"""The boxes of sets of statements at given sizes, and the orders that are made of them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from shorthaul.affine.orders.boxes.stays import Known
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.joining.lockstep import two_steps
-from shorthaul.affine.orders.joining.panels import improved
-from shorthaul.affine.orders.joining.phases import divides_a_nest, tried
 from shorthaul.affine.orders.joining.turns import (
     SizedGroups,
     is_carried,
@@ -40,7 +38,7 @@ from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Counts, make_phase
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import TurnsStep, has_turns, nests_of
-from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, in_order, untiled
+from shorthaul.affine.orders.upper_bound import AnyStep, untiled
 from shorthaul.affine.tuning import (
     ABOUT_THE_SAME,
     MOST_BOX_PLACEMENTS,
@@ -48,7 +46,6 @@ from shorthaul.affine.tuning import (
     MOST_SIZED_TURNS,
     MOST_SKEWED_PLACEMENTS,
     MOST_WRITTEN_FIRST,
-    NEAR_THE_INPUTS,
     NO_SLACK,
     PLACEMENT_OPERATIONS,
     POOR,
@@ -57,46 +54,6 @@ from shorthaul.affine.tuning import (
     WORTH_TWO_STEPS,
     Slack,
 )
-from shorthaul.core.search import Search
-
-
-def at_sizes(
-    upper: UpperBound,
-    flow: DataFlow,
-    sizes: Mapping[str, int],
-    search: Search | None = None,
-    slack: Slack = NO_SLACK,
-) -> UpperBound:
-    """Return the order with the fewest loads known at ``sizes`` (every parameter, and S); its formula holds there.
-
-    ``search`` limits the work; where it ends early, the best found until then is taken. Where boxes are compared, rows
-    of one cell, and boxes without room for strips, count as the shares of ``slack`` more.
-
-    Phases are executed in boxes where these load less, and joined where one in boxes loads less than several: those of
-    ``upper``, and the smallest ones that there are.
-    """
-    best = found = upper
-    finished: UpperBound | None = None
-    with effort.charged_to(search or Search()), suppress(effort.OutOfEffortError):
-        boxes = Boxes(flow, sizes, upper.small, slack=slack, counts=upper.steps[0].counts)
-        kept = boxes.whole()
-        if kept is not None:
-            return replace(upper, steps=(kept,))
-        least = read_from_elsewhere(flow, boxes.reads, sizes) * sum(boxes.weights.values())
-        for steps in tried(flow, upper.steps, boxes):
-            ordered = in_order(flow, steps or found.steps)  # fewer where phases need one another
-            if steps and len(ordered) == len(steps) and boxes.total(steps) < boxes.total(found.steps):
-                found = replace(upper, steps=tuple(ordered))
-                best = min(best, found, key=lambda item: boxes.total(item.steps))
-            is_near = NEAR_THE_INPUTS * boxes.total(best.steps) < least
-            if (is_near or steps is None) and found is not finished and boxes.total(found.steps) > least:
-                finished = found
-                for made in improved(boxes, found.steps):
-                    best = min(best, replace(upper, steps=tuple(made)), key=lambda item: boxes.total(item.steps))
-            if is_near and not divides_a_nest(flow, found.steps):
-                break
-    return best
-
 
 #: A placement, its loops that may be cut, and the memory in which they may.
 _Option = tuple[Placement, list[Band], Storage]
@@ -305,6 +262,8 @@ class Boxes:
                     self._turned[names] = found
                 if first and found is not None:
                     break
+        if effort.is_out_of_effort():  # more may be left later
+            self._turning[names] = self._all_turns(plain)
         return self._turned[names]
 
     def _all_turns(self, plain: Step) -> Iterator[TurnsStep | None]:
@@ -346,12 +305,15 @@ class Boxes:
             self._known[key], self._making[key] = None, self._made(key, None)
         with suppress(effort.OutOfEffortError):  # the best so far is kept
             for made in () if first and self._known[key] is not None else self._making[key]:
-                self._known[key] = made
+                known = self._known[key]
+                if made is not None and (known is None or self.cost(made) < self.cost(known)):
+                    self._known[key] = made
                 if first:
                     break
-        if self._known[key] is None and effort.is_out_of_effort():
-            del self._known[key]  # more may be left later
-            effort.step()
+        if effort.is_out_of_effort():  # more may be left later
+            self._making[key] = self._made(key, None)
+            if self._known[key] is None:
+                effort.step()
         return self._known[key]
 
     def _made(self, chosen: frozenset[str], stepped: Callable[[Placement], bool] | None) -> Iterator[BoxStep | None]:
@@ -421,16 +383,12 @@ class Boxes:
         Inside of boxes instances stay in program order, so it is enough if a placement has one loop to cut. Those of
         which all are cut come as they are found.
         """
-        distances = self.counts.distances
-        further = list(islice(placements(distances, names, self.reads), MOST_COMPARED_PLACEMENTS))
-        if stepped is not None or not further:
-            loose = placements(distances, names, self.reads, wanted=distances.cuttable)
-            further += islice(loose, MOST_COMPARED_PLACEMENTS)
         known: dict[tuple[tuple[str, tuple[Row, ...]], ...], list[_Option]] = {}
         written = as_written([self.flow.program.by_name[name] for name in names])
         given = [{name: self.given[name] for name in names}] if self.given.keys() >= {*names} else []
         at_once = 0
-        for placement in given if self.fixed else (*given, written, *further):
+        further = () if self.fixed else chain((written,), self._compared(names, stepped is not None))
+        for placement in chain(given, further):
             turned = placement if stepped is None or self.fixed else aligned(self.flow, placement, self.parameters)
             for item in (placement,) if self.fixed else (undirected(placement), turned):
                 key = tuple(item.items())
@@ -445,6 +403,16 @@ class Boxes:
         more = found[MOST_BOX_PLACEMENTS:]
         # loops as written may keep more, with fewer of them cut: what one computes forwards and the next one backwards
         yield from (*found[at_once:MOST_BOX_PLACEMENTS], *[item for item in more if item[0] == undirected(written)][:1])
+
+    def _compared(self, names: Sequence[str], stepped: bool) -> Iterator[Placement]:
+        """Yield the placements that are compared beside the written one, as they are asked for."""
+        distances, found = self.counts.distances, False
+        for item in islice(placements(distances, names, self.reads), MOST_COMPARED_PLACEMENTS):
+            found = True
+            yield item
+        if stepped or not found:
+            loose = placements(distances, names, self.reads, wanted=distances.cuttable)
+            yield from islice(loose, MOST_COMPARED_PLACEMENTS)
 
     def options(self, placement: Placement, first: tuple[int, ...] = ()) -> list[_Option]:
         """Return the loops that may be cut in the program's memory, and with room for more values if these are more.

@@ -195,9 +195,10 @@ class Groups:
     def _group(self, names: frozenset[str]) -> Step | BoxStep | None:
         """Return the best order of ``names`` with the outer loop outermost, or None."""
         if names not in self._known:
-            self._known[names] = self.made(
-                [item.name for item in self.parts.flow.program.statements if item.name in names]
-            )
+            made = self.made([item.name for item in self.parts.flow.program.statements if item.name in names])
+            if effort.is_out_of_effort():
+                return made  # there may be a better one
+            self._known[names] = made
         return self._known[names]
 
     def cost(self, step: Step | BoxStep) -> float:

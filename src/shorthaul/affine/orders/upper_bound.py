@@ -152,26 +152,51 @@ def upper_bound(
     2*NI*NJ*NK/sqrt(S)
     """
     with effort.charged_to(search or Search()):
-        flow = flow_dependences(program) if flow is None else flow
-        reads = {item.name: reads_of(flow, item.name) for item in program.statements}
-        counts = Counts(flow, small)
-        turning = Turning(flow, small)
-        known: dict[frozenset[str], AnyStep] = {}
+        formulas = Formulas(flow_dependences(program) if flow is None else flow, small)
+        return formulas.further()
 
-        def best_step(names: Iterable[str]) -> AnyStep:
-            key = frozenset(names)
-            if key not in known:
-                ordered = [item.name for item in program.statements if item.name in key]
-                known[key] = plain = untiled(ordered, reads, counts)
-                with suppress(effort.OutOfEffortError):
-                    known[key] = _in_turns(_tiled(flow, plain, reads), turning)
-            return known[key]
 
-        parts = components(flow)
-        for names in parts:
-            untiled(names, reads, counts)  # counts what it needs, which is remembered
-        steps = _fused(flow, [best_step(names) for names in parts], best_step)
-    return UpperBound(program, tuple(in_order(flow, steps)), small)
+class Formulas:
+    """The search for an order for all sizes; what is known of phases is remembered, so it may be gone on with.
+
+    ``found`` is the best order so far, program order at first; the search ``is_done`` once nothing was cut short.
+    """
+
+    def __init__(self, flow: DataFlow, small: tuple[str, ...] = ()) -> None:
+        self.flow, self.small, self.is_done = flow, small, False
+        self.counts, self.turning = Counts(flow, small), Turning(flow, small)
+        self.reads = {item.name: reads_of(flow, item.name) for item in flow.program.statements}
+        self._known: dict[frozenset[str], AnyStep] = {}
+        self._cut: set[frozenset[str]] = set()
+        self.parts = components(flow)
+        # counts what it needs, which is remembered
+        plain = [untiled(names, self.reads, self.counts) for names in self.parts]
+        self.found = self._ordered(plain)
+
+    def further(self) -> UpperBound:
+        """Return the best order once the search has gone on, to its end or to that of its effort."""
+        self._known = {key: step for key, step in self._known.items() if key not in self._cut}
+        self._cut = set()
+        steps = _fused(self.flow, [self._best_step(names) for names in self.parts], self._best_step)
+        made = self._ordered(steps)
+        rates = [sum(item.rate for item in order.steps) for order in (made, self.found)]
+        self.found = made if rates[0] <= rates[1] else self.found
+        self.is_done = not effort.is_out_of_effort() and not self._cut
+        return self.found
+
+    def _ordered(self, steps: Sequence[AnyStep]) -> UpperBound:
+        return UpperBound(self.flow.program, tuple(in_order(self.flow, steps)), self.small)
+
+    def _best_step(self, names: Iterable[str]) -> AnyStep:
+        key = frozenset(names)
+        if key not in self._known:
+            ordered = [item.name for item in self.flow.program.statements if item.name in key]
+            self._known[key] = plain = untiled(ordered, self.reads, self.counts)
+            with suppress(effort.OutOfEffortError):
+                self._known[key] = _in_turns(_tiled(self.flow, plain, self.reads), self.turning)
+            if effort.is_out_of_effort():
+                self._cut.add(key)
+        return self._known[key]
 
 
 def untiled(names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: Counts) -> Step:

@@ -17,7 +17,9 @@ from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CodeOptions
-from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
+from shorthaul.affine.orders.memories.levels import LevelOrder
+from shorthaul.affine.orders.searching import at_sizes
+from shorthaul.affine.orders.upper_bound import UpperBound
 from shorthaul.affine.plan import CodeExtra, Plan
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.replay.nest_order import NestReplay, TimedPart
@@ -28,7 +30,7 @@ from shorthaul.affine.verbs.deriving import (
     drawn_data_flow,
     drawn_over_memory,
     loads_of,
-    order_in_time,
+    orders_in_time,
     over_memory,
 )
 from shorthaul.affine.verbs.inputs import PROGRAMS, Workload
@@ -129,13 +131,14 @@ def _derived(
     """Return the derived order, program order where the search ends before, with what :func:`_without` returns."""
     upper, kept, less = UpperBound(program, ()), 0, sizes
     try:
-        upper = upper_bound(program, flow=flow, search=search.part(tuning.UPPER_SHARE))
-        part = search.part(tuning.UPPER_SHARE)
         known: Known = {}
+        found = orders_in_time(program, flow, sizes, capacities, search.part(tuning.CODE_SHARE), (), tuning.CODE_SLACK)
+        upper = found[0] or upper
         kept = room_for_moved(upper, flow, sizes, known) if len(capacities) == 1 else 0
         kept, less = _without(kept, program, sizes)
-        memory = (less[FAST_MEMORY],) if kept else capacities
-        here = order_in_time(upper, flow, less, memory, part, tuning.CODE_SLACK) or upper
+        here: UpperBound | LevelOrder = found[1] or upper
+        if kept:
+            here = at_sizes(upper, flow, less, search.part(tuning.UPPER_SHARE), tuning.CODE_SLACK)
         return legal_order(here, flow, less, known), kept, less
     except OutOfEffortError:
         return as_it_is(upper, flow, "the search ended before an order was derived and known to be legal"), kept, less

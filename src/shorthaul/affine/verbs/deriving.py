@@ -20,7 +20,7 @@ from shorthaul.affine.integer_sets.points import MOST_POINTS, TooManyPointsError
 from shorthaul.affine.integer_sets.quasi_polynomial import amount_at, number_at
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.memories.levels import LevelOrder, at_levels
-from shorthaul.affine.orders.sized import at_sizes
+from shorthaul.affine.orders.searching import order_and_formula
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import upper_document
 from shorthaul.affine.plan import UpperDocument
@@ -101,26 +101,28 @@ def upper_bound_in_time(
         return None
 
 
-def order_in_time(
-    upper: UpperBound | None,
+def orders_in_time(
+    program: Program,
     flow: DataFlow | None,
-    sizes: Mapping[str, int],
+    sizes: Mapping[str, int] | None,
     capacities: tuple[int, ...],
-    search: Search | None = None,
+    search: Search,
+    small: tuple[str, ...] = (),
     slack: Slack = NO_SLACK,
-) -> UpperBound | LevelOrder | None:
-    """Return the best order known at ``sizes`` for one memory, S, or several, None where the search ends first.
+) -> tuple[UpperBound | None, UpperBound | LevelOrder | None]:
+    """Return orders for all sizes, and at ``sizes`` if there are any, for one memory, S, or several.
 
-    ``slack`` is what long rows and strips may cost.
+    None in place of one where the search ends first. ``slack`` is what long rows and strips may cost.
     """
-    try:
-        if upper is None or flow is None:
-            return None
-        if len(capacities) == 1:
-            return at_sizes(upper, flow, sizes, search, slack)
-        return at_levels(upper, flow, sizes, capacities, search, slack)
-    except (OutOfEffortError, LongFormulaError):
-        return None
+    upper: UpperBound | None = None
+    with suppress(OutOfEffortError, LongFormulaError):
+        if sizes is not None and len(capacities) == 1 and flow is not None:
+            here, upper = order_and_formula(flow, sizes, search.part(tuning.SIZED_SHARE), small, slack)
+            return upper, here
+        upper = upper_bound_in_time(program, flow, search, small)
+        if upper is not None and flow is not None and sizes is not None:
+            return upper, at_levels(upper, flow, sizes, capacities, search.part(tuning.SIZED_SHARE), slack)
+    return upper, None
 
 
 def upper_document_in_time(

@@ -15,7 +15,7 @@ from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.options import BoundOptions, SweepOptions
 from shorthaul.affine.orders.boxes.fixed import refitted
-from shorthaul.affine.orders.sized import at_sizes
+from shorthaul.affine.orders.searching import at_sizes
 from shorthaul.affine.orders.upper_report import orders_text
 from shorthaul.affine.plan import Plan, SweepExtra, SweepPoint, UpperDocument
 from shorthaul.affine.sizes import FAST_MEMORY, require_sizes

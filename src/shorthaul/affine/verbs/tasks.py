@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from shorthaul.affine import tuning, views
+from shorthaul.affine import views
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
@@ -30,10 +30,9 @@ from shorthaul.affine.verbs.deriving import (
     bound_of,
     loads_of,
     operations_at,
-    order_in_time,
+    orders_in_time,
     over_memory,
     program_order_loads,
-    upper_bound_in_time,
     upper_document_in_time,
 )
 from shorthaul.affine.verbs.levels import level_bounds
@@ -196,13 +195,9 @@ class Order:
         """Return the order."""
         sizes, capacities = self.sizes, self.capacities
         flow = self.derived.flow_in_time(search)
-        share = tuning.UPPER_SHARE if sizes is None else tuning.FORMULA_SHARE
-        upper = upper_bound_in_time(self.derived.program, flow, search, self.small, share)
+        upper, here = orders_in_time(self.derived.program, flow, sizes, capacities, search, self.small)
         if upper is None:
             return Ordered(None, None, {})
-        here = None
-        if sizes is not None:
-            here = order_in_time(upper, flow, sizes, capacities, search.part(tuning.SIZED_SHARE))
         loads = document = reference = None
         offers: tuple[Offer, ...] = ()
         with suppress(OutOfEffortError):

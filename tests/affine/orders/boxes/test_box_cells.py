@@ -15,7 +15,8 @@ from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.orders.boxes.cells import Cells, Factors
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep
-from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.searching import at_sizes
+from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.tile_policy import Counts
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound

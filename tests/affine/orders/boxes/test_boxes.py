@@ -15,7 +15,8 @@ from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.pieces.passed import PassedStep
-from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.searching import at_sizes
+from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, upper_bound

@@ -13,7 +13,8 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.joining.ranges import Ranges, in_ranges
 from shorthaul.affine.orders.pieces.passed import PassedStep
-from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.searching import at_sizes
+from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.core.search import Search
 

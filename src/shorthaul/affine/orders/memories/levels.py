@@ -15,7 +15,8 @@ from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.steps import WholeStep
 from shorthaul.affine.orders.memories.nested import nested
-from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.searching import at_sizes
+from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
 from shorthaul.affine.tuning import NO_SLACK, Slack
 from shorthaul.core.search import Search

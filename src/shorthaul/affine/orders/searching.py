@@ -1,0 +1,147 @@
+"""The derived order at given sizes: boxes in place of a phase's order where they load less there.
+
+More effort is never to lose what less finds. So the work comes in rounds, each with an effort that does not depend on
+what there is in all: first the phases of the program in boxes, then in turn an order for all sizes and the one at the
+given sizes that follows from it, each round with twice the effort. Both searches remember what they know of phases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property, partial
+from math import inf
+from operator import is_
+
+from shorthaul.affine import effort
+from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.orders.boxes.steps import WholeStep
+from shorthaul.affine.orders.joining.panels import improved
+from shorthaul.affine.orders.joining.phases import divides_a_nest, tried
+from shorthaul.affine.orders.joining.turns import read_from_elsewhere
+from shorthaul.affine.orders.sized import Boxes
+from shorthaul.affine.orders.tile_policy import Counts
+from shorthaul.affine.orders.upper_bound import AnyStep, Formulas, UpperBound, in_order
+from shorthaul.affine.tuning import FIRST_ROUND, NEAR_THE_INPUTS, NO_SLACK, Slack
+from shorthaul.core.search import Search
+
+
+def order_and_formula(
+    flow: DataFlow,
+    sizes: Mapping[str, int],
+    search: Search,
+    small: tuple[str, ...] = (),
+    slack: Slack = NO_SLACK,
+) -> tuple[UpperBound, UpperBound]:
+    """Return the best orders found at ``sizes`` (every parameter, and S) and for all sizes.
+
+    The first round is done whatever the effort of ``search``, which is charged for it.
+    """
+    share = inf if search.left() == inf else FIRST_ROUND
+    first = search.beside(share)
+    with effort.charged_to(first):
+        formulas = Formulas(flow, small)
+        sized = SizedSearch(flow, sizes, small, slack, formulas.counts)
+        if share < inf:
+            sized.further(formulas.found)
+    search.spend(first.spent() if search.effort is not None else 0.0)
+    while not search.expired() and not (formulas.is_done and sized.done is formulas.found):
+        if not formulas.is_done:
+            with effort.charged_to(search.within(share / 2)), suppress(effort.OutOfEffortError):
+                formulas.further()
+        if sized.done is not formulas.found:
+            with effort.charged_to(search.within(inf if formulas.is_done else share)):
+                sized.further(formulas.found)
+        share *= 2
+    return sized.best or formulas.found, formulas.found
+
+
+def at_sizes(
+    upper: UpperBound,
+    flow: DataFlow,
+    sizes: Mapping[str, int],
+    search: Search | None = None,
+    slack: Slack = NO_SLACK,
+) -> UpperBound:
+    """Return the order with the fewest loads known at ``sizes`` (every parameter, and S); its formula holds there.
+
+    ``search`` limits the work; where it ends early, the best found until then is taken. Where boxes are compared, rows
+    of one cell, and boxes without room for strips, count as the shares of ``slack`` more.
+
+    Phases are executed in boxes where these load less, and joined where one in boxes loads less than several: those of
+    ``upper``, and the smallest ones that there are.
+    """
+    with effort.charged_to(search or Search()):
+        return SizedSearch(flow, sizes, upper.small, slack, upper.steps[0].counts).further(upper)
+
+
+class SizedSearch:
+    """The search for an order at given sizes; what is known of phases is remembered, so it may be gone on with.
+
+    ``best`` is the best order so far, and ``done`` the one for all sizes from which everything was tried.
+    """
+
+    def __init__(
+        self, flow: DataFlow, sizes: Mapping[str, int], small: Sequence[str], slack: Slack, counts: Counts
+    ) -> None:
+        self.flow = flow
+        self.best: UpperBound | None = None
+        self.done: UpperBound | None = None
+        self._boxes = partial(Boxes, flow, sizes, small, slack=slack, counts=counts)
+        self._improved: list[tuple[AnyStep, ...]] = []  # everything was tried to improve these
+
+    @cached_property
+    def boxes(self) -> Boxes:
+        """The boxes that are known."""
+        return self._boxes()
+
+    @cached_property
+    def _whole(self) -> WholeStep | None:
+        return self.boxes.whole()
+
+    @cached_property
+    def _least(self) -> float:
+        boxes = self.boxes
+        return read_from_elsewhere(self.flow, boxes.reads, boxes.sizes) * sum(boxes.weights.values())
+
+    def further(self, upper: UpperBound) -> UpperBound:
+        """Return the best order once the search has gone on from ``upper``, to its end or to that of its effort."""
+        self.best = upper if self.best is None else self.best
+        with suppress(effort.OutOfEffortError):
+            self._go_on(upper)
+            if not effort.is_out_of_effort():
+                self.done = upper
+        return self.best
+
+    def _go_on(self, upper: UpperBound) -> None:
+        boxes, found, finished = self.boxes, upper, None
+        if self._whole is not None:
+            self.best = replace(upper, steps=(self._whole,))
+            return
+        self._take(upper)
+        least = self._least
+        for steps in tried(self.flow, upper.steps, boxes):
+            ordered = in_order(self.flow, steps or found.steps)  # fewer where phases need one another
+            if steps and len(ordered) == len(steps) and boxes.total(steps) < boxes.total(found.steps):
+                found = replace(upper, steps=tuple(ordered))
+                self._take(found)
+            is_near = NEAR_THE_INPUTS * boxes.total(self.best.steps if self.best else ()) < least
+            if (is_near or steps is None) and found is not finished and boxes.total(found.steps) > least:
+                finished = found
+                self._improve(found)
+            if is_near and not divides_a_nest(self.flow, found.steps):
+                break
+
+    def _take(self, made: UpperBound) -> None:
+        """Take an order as the best if it loads less."""
+        if self.best is None or self.boxes.total(made.steps) < self.boxes.total(self.best.steps):
+            self.best = made
+
+    def _improve(self, found: UpperBound) -> None:
+        """Improve the phases of an order, once."""
+        if not any(len(known) == len(found.steps) and all(map(is_, known, found.steps)) for known in self._improved):
+            for made in improved(self.boxes, found.steps):
+                self._take(replace(found, steps=tuple(made)))
+            if not effort.is_out_of_effort():
+                self._improved.append(found.steps)
