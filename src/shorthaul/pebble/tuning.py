@@ -74,12 +74,11 @@ NEAR_TIMES: Final = 2.0
 #: How many times as much effort a pass gets at once when its layers are past their widest.
 NARROWING_TIMES: Final = 3.0
 #: How often prices climb, and what each climb, each beam that they guide and the pass after them take of a turn.
-#: Where computed sets are many, the climb and the pass after it take this part of what is left, from turns of so much
-#: effort on: with 60 of effort a knn of 63 nodes in 7 words is proven so, not from 27 on; an exp of 51 in 5 words takes
-#: 48, 34 without prices, and is not proven with prices from the first turn on.
+#: Computed sets per effort of the turn that have prices, and what the climb and the pass after it take of a turn where
+#: they are many.
 CLIMBS: Final = 4
-MANY_FROM: Final = 9.0
-MANY_SHARE: Final = 0.5
+PRICED_SETS: Final = 2**16
+MANY_SHARE: Final = 1.5
 CLIMB_SHARE: Final = 1.2
 GUIDED_SHARE: Final = 0.25
 PRICED_SHARE: Final = 5.0

@@ -184,5 +184,5 @@ def test_graphs_that_are_too_large_get_none() -> None:
     assert initial_prices(case("fft:n=32,word=1").workload, 12) is None  # nodes
     tree = case("kary:k=2,depth=6,word=1").workload
     assert initial_prices(tree, 12) is None  # computed sets
-    assert initial_prices(tree, 12, is_large=True, search=Search(effort=0.02)) is None
+    assert initial_prices(tree, 12, most_sets=2**20, search=Search(effort=0.02)) is None
     assert initial_prices(build([2**15, 1, 1], [0, 1], [2, 2]), 2**16) is None  # weights

@@ -163,14 +163,14 @@ class _Solver:
         """Begin the pass again with a potential of what is still to come, after beams that it guides."""
         if self.gap() <= 0 or self._search.expired():
             return
-        is_late = effort >= tuning.MANY_FROM
-        if self._prices is None and (effort <= tuning.FIRST_TURN or is_late):
-            self._prices = potentials.initial_prices(self._cdag, self._budget, is_large=is_late, search=self._search)
+        if self._prices is None:
+            most_sets = int(tuning.PRICED_SETS * effort)
+            self._prices = potentials.initial_prices(self._cdag, self._budget, most_sets=most_sets, search=self._search)
         found = self._prices
         if found is None or found.is_flat or self._search.expired():
             return
         if not found.is_small:
-            self._price_many(found)
+            self._price_many(found, effort)
             return
         for turn in range(tuning.CLIMBS):
             self._climb(found, tuning.CLIMB_SHARE * effort)
@@ -188,25 +188,30 @@ class _Solver:
         prices.climb(self.best.traffic(self._cdag.weights) - self._least, search=self._part(effort))
         self.raise_to(self._least + prices.excess)
 
-    def _price_many(self, prices: Potentials) -> None:
-        """Let the prices of a graph with many computed sets climb for long, then begin the pass again with them."""
-        self._climb(prices, tuning.MANY_SHARE * self._search.left())
+    def _price_many(self, prices: Potentials, effort: float) -> None:
+        """Let the prices of a graph with many computed sets go on climbing, then begin the pass again with them."""
+        self._climb(prices, tuning.MANY_SHARE * effort)
         if self.gap() <= 0 or self._search.expired():
             return
         self._potential = prices.potential(self._search)
-        self._guided(tuning.WIDE_BEAM, tuning.GUIDED_SHARE * tuning.FIRST_TURN)
+        self._guided(tuning.WIDE_BEAM, tuning.GUIDED_SHARE * effort)
         if self.gap() > 0:
-            self._begin_forwards(tuning.MANY_SHARE * self._search.left())
+            self._begin_forwards(tuning.MANY_SHARE * effort)
 
     def _begin_forwards(self, effort: float) -> None:
         """Begin the pass again from the start, with what is known of what is to come, for a while.
 
         One from the end goes on instead if it still gets further.
         """
-        if not self._from_end or self._wins_forwards(tuning.RACE_SHARE * effort):
+        if not self._from_end or self._is_well_priced() or self._wins_forwards(tuning.RACE_SHARE * effort):
             self._from_end = False
             self._main = self._layers(self.best.traffic(self._cdag.weights))
         self._continue_main(effort)
+
+    def _is_well_priced(self) -> bool:
+        """True if prices prove more than half of what the best plan costs beyond the least: tables seldom do."""
+        known = 0 if self._prices is None else self._prices.excess
+        return 2 * known > self.best.traffic(self._cdag.weights) - self._least
 
     def _wins_forwards(self, effort: float) -> bool:
         """True if a pass from the start proves what lies halfway to the best plan before one from the end does."""
@@ -235,6 +240,8 @@ class _Solver:
 
     def use_tables(self, effort: float) -> None:
         """Begin the pass again with better tables of what is still to come, whichever way is shorter with them."""
+        if self.gap() <= 0 or self._search.expired() or self._is_well_priced():
+            return
         part = self._part(min(tuning.TABLES_SHARE * effort, tuning.TABLES_PART * self._search.left()))
         if self._tables is None:
             self._tables = pattern_choice.Tables(self._cdag, self._budget, search=part)

@@ -35,7 +35,7 @@ _MOST_WEIGHT = 2**15
 _MOST_SETS = 3 * 2**19
 _MOST_STEPS = 2**24
 _MOST_ENTRIES = 2**26
-#: Computed sets made room for at first, and all of a search that is not large.
+#: Computed sets made room for at first, and all that a search has prices for if it does not ask for more.
 _FEW_SETS = 2**14
 #: Lattices of up to this many sets have a price for every entry from the start, the others one for every class.
 _MOST_PRICED_APART = 2**14
@@ -53,6 +53,8 @@ _STEPS, _FEW_STEPS, _MANY = 10, 4, 2**19
 _CALL = 2**15
 #: The climb ends when this many exact bounds on end have risen by less than so much of what is missing to the limit.
 _PATIENCE, _LEAST_RISE = 6, 0.06
+#: Then steps and temperatures are multiplied by this, until they are below that part of what they were.
+_SLOWER, _LEAST_SLOWED = 0.5, 0.2
 #: What is no more than this (in mean weights) above the least bound is near it at any temperature.
 _NEAR = 0.15
 
@@ -217,11 +219,9 @@ def _by_class(problem: Problem, lattice: Lattice) -> Lattice:
 
 
 def initial_prices(
-    cdag: Cdag, budget: int, *, is_large: bool = False, search: Search | None = None
+    cdag: Cdag, budget: int, *, most_sets: int = _FEW_SETS, search: Search | None = None
 ) -> Potentials | None:
     """Return the prices to begin with; None if the graph has too many nodes, computed sets or weights.
-
-    Many computed sets, which take long, are only for a search that ``is_large``.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> found = initial_prices(fft(n=4, word=1), 3)
@@ -236,7 +236,7 @@ def initial_prices(
     if chains.computed > _MOST_COMPUTED:
         return None
     problem = problem_of(cdag, budget, chains)
-    lattice = lattice_of(problem, most_sets=_MOST_SETS if is_large else _FEW_SETS, search=search)
+    lattice = lattice_of(problem, most_sets=min(_MOST_SETS, max(_FEW_SETS, most_sets)), search=search)
     return None if lattice is None else Potentials(cdag.n, chains, problem, lattice, unit)
 
 
@@ -254,9 +254,10 @@ class Potentials:
         self._lattice = lattice if self._pace is _APART else _by_class(problem, lattice)
         self._mean_weight = float(problem.weights.mean())
         self._limit: int | None = None
-        self._value = 0.0
+        self._value = self._best = -float("inf")
         self._values: list[float] = []
         self._number = 0
+        self._slowed = 1.0
         self.is_flat = False
         self.excess = 0
         self._begin()
@@ -278,6 +279,7 @@ class Potentials:
         self._charges = self._problem.weights[owner]
         charge = self._charges.astype(np.float64)
         self._prices = _FIRST_PRICE * np.array([charge, np.where(owner < count, 2 * charge, 0.0)])
+        self._best_prices = self._prices
         self._mean, self._square = np.zeros_like(self._prices), np.zeros_like(self._prices)
         self._over = np.zeros(len(lattice.sets))
         self._over_steps = np.zeros(len(lattice.nodes))
@@ -288,8 +290,18 @@ class Potentials:
         self._limit = lowest if self._limit is None else min(self._limit, lowest)
         while self._settle(self._limit, search) and not search.expired() and not self.is_flat:
             self._step_up(search)
-            self._values.append(self._value)
-            self.is_flat = _is_flat(self._values, self._limit * _WHOLE) and not self._split()
+            self._values.append(self._best)
+            if _is_flat(self._values, self._limit * _WHOLE):
+                self.is_flat = not (self._slow_down() or self._split())
+
+    def _slow_down(self) -> bool:
+        """Go back to the best prices and on from there in smaller, colder steps; False if they are small already."""
+        if self._slowed <= _LEAST_SLOWED:
+            return False
+        self._slowed *= _SLOWER
+        self._prices = self._best_prices
+        self._values.clear()
+        return True
 
     def _split(self) -> bool:
         """Give every entry a price of its own; False if it has one, or there are too many."""
@@ -297,7 +309,7 @@ class Potentials:
         if len(self._charges) >= len(lattice.live) or len(lattice.live) > _MOST_SPLIT:
             return False
         self._charges = self._charges[lattice.classes]
-        self._prices = np.ascontiguousarray(self._prices[:, lattice.classes])
+        self._best_prices = self._prices = np.ascontiguousarray(self._best_prices[:, lattice.classes])
         self._mean, self._square = np.zeros_like(self._prices), np.zeros_like(self._prices)
         self._lattice = lattice._replace(classes=np.arange(len(lattice.live), dtype=np.int32))
         self._values.clear()
@@ -315,21 +327,21 @@ class Potentials:
         work = kernels.Prices(self._graph, steps, self._charges[used], prices, ahead, through)
         for _ in range(_STEPS if len(lattice.nodes) <= _MANY else _FEW_STEPS):
             self._number += 1
-            warmth = max(pace.temperature * pace.cooling**self._number, pace.least_temperature) * self._mean_weight
-            rate = max(pace.rate * pace.slowing**self._number, pace.least_rate)
+            warmth = self._temperature() * self._mean_weight
+            rate = max(pace.rate * pace.slowing**self._number, pace.least_rate) * self._slowed
             if not (_look_ahead(work, warmth, False, search) and _follow(work, warmth, search)):
                 break
             kernels.climb(work, self._number, rate, mean, square)
             search.spend(2 * self._work_of(lattice))
             if search.expired():
                 break
+        self._prices = self._prices.copy()
         self._prices[:, used], self._mean[:, used], self._square[:, used] = prices, mean, square
 
     def _near_least(self) -> tuple[Lattice, IntArray]:
         """Return what prices are to climb on, with classes of its own, and which classes these are."""
-        pace, lattice = self._pace, self._lattice
-        warmth = max(pace.temperature * pace.cooling**self._number, pace.least_temperature)
-        most = (pace.margin * warmth + _NEAR) * self._mean_weight * _WHOLE
+        lattice = self._lattice
+        most = (self._pace.margin * self._temperature() + _NEAR) * self._mean_weight * _WHOLE
         sets, steps = self._over <= most, self._over_steps <= most
         if not sets.all():
             lattice = _part(lattice, sets, steps)
@@ -338,14 +350,20 @@ class Potentials:
         number = (np.cumsum(is_used) - 1).astype(np.int32)
         return lattice._replace(classes=number[lattice.classes]), np.flatnonzero(is_used)
 
+    def _temperature(self) -> float:
+        pace = self._pace
+        return max(pace.temperature * pace.cooling**self._number, pace.least_temperature) * self._slowed
+
     def _work_of(self, lattice: Lattice) -> float:
         """Return the effort of looking ahead once: values that are live, summed over all steps."""
         live = int((np.diff(lattice.live_first) * np.diff(lattice.step_first)).sum())
         return (live + 10 * len(lattice.nodes)) / tuning.PRICING_RATE
 
-    def _exact(self, search: Search) -> tuple[kernels.Prices, FloatArray, FloatArray, FloatArray] | None:
+    def _exact(
+        self, given: FloatArray, search: Search
+    ) -> tuple[kernels.Prices, FloatArray, FloatArray, FloatArray] | None:
         """Return prices in whole parts, and what they prove for every set and step; None if time was up before."""
-        prices = np.floor(self._prices * _WHOLE)
+        prices = np.floor(given * _WHOLE)
         ahead, through = np.zeros(len(self._lattice.sets)), np.empty(len(self._lattice.nodes))
         steps = lattice_kernels.Lattice(*self._lattice)
         work = kernels.Prices(self._graph, steps, self._charges, prices, ahead, through)
@@ -359,12 +377,14 @@ class Potentials:
         Plans of ``limit`` or more may pass what is dropped: so the bound is never above the limit.
         """
         lattice = self._lattice
-        found = self._exact(search) if len(lattice.sets) > 0 else None
+        found = self._exact(self._prices, search) if len(lattice.sets) > 0 else None
         if found is None:
             return False
         work, _, ahead, through = found
         most = (limit - 1) * _WHOLE
         self._value = float(ahead[0])
+        if self._value > self._best:
+            self._best, self._best_prices = self._value, self._prices
         value = limit if ahead[0] > most else int(-(-ahead[0] // _WHOLE))
         self.excess = max(self.excess, value * self._unit)
         behind = np.full(len(ahead), np.inf)
@@ -383,7 +403,7 @@ class Potentials:
     def potential(self, search: Search) -> Potential:
         """Return the potential for a search below the limit; none if time is up."""
         lattice = self._lattice
-        found = self._exact(search)
+        found = self._exact(self._best_prices, search)
         if found is None:
             return NO_POTENTIAL
         _, prices, ahead, _ = found
