@@ -109,7 +109,7 @@ SIZES = {"N": 900, "L": 4, "S": 400}
 def written(name: str) -> tuple[Program, str]:
     program = program_from_text(HEAD % PROGRAMS[name])
     flow = flow_dependences(program)
-    found = lower_bound(program, flow=flow, sizes=SIZES)
+    found = lower_bound(program, flow=flow, sizes=SIZES, search=Search(effort=0.4))
     return program, json.dumps(as_bound(program, found, SIZES, flow).document())
 
 

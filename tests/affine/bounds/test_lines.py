@@ -18,6 +18,7 @@ from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 HEAD = """void f(int M, int N, double s[M], double t[N], double H[M + 1][N + 1], double E[M + 1][N + 1], double F[M + 1][N + 1]) {
@@ -84,7 +85,9 @@ SIZES = {"M": 900, "N": 700, "S": 100}
 
 @cache
 def written(name: str = "gaps") -> str:
-    found = lower_bound(program(name), flow=(flow := flow_dependences(program(name))), sizes=SIZES)
+    found = lower_bound(
+        program(name), flow=(flow := flow_dependences(program(name))), sizes=SIZES, search=Search(effort=0.8)
+    )
     return json.dumps(as_bound(program(name), found, SIZES, flow).document())
 
 

@@ -19,6 +19,7 @@ from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.replay.cdag import ConcreteCdag, IntArray, concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.affine.workloads.cases import kernel_text
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads, least_loads
 
 FRAME = "void f(int N, int M, double x[N], double y[N], double z[N], double u[M][N], double s) {\n#pragma scop\n%s\n#pragma endscop\n}\n"
@@ -76,7 +77,7 @@ def compare(bound, choices) -> int:
 @pytest.mark.parametrize("name", quick(PROGRAMS, ("a norm, then a division",)))
 def test_steps_that_reduce_a_vector_and_change_it(name: str) -> None:
     text, factor = PROGRAMS[name]
-    bound = lower_bound(program_from_text(FRAME % text))
+    bound = lower_bound(program_from_text(FRAME % text), search=Search(effort=0.4))
     assert compare(bound, [{"N": n, "M": m} for n, m in ((1, 1), (1, 3), (2, 2), (3, 2), (2, 4), (9, 5), (40, 12))])
     more = bound.value({"N": 2000, "M": 100, "S": 8}) - bound.value({"N": 2000, "M": 100, "S": 10**6})
     assert more >= 0.95 * factor * 100 * 2000
@@ -149,7 +150,7 @@ PRODUCTS = {
 @pytest.mark.parametrize("name", quick(PRODUCTS, ("a recurrence",)))
 def test_recurrent_products_of_a_matrix(name: str) -> None:
     text, factor = PRODUCTS[name]
-    bound = lower_bound(program_from_text(RECURRENT % text))
+    bound = lower_bound(program_from_text(RECURRENT % text), search=Search(effort=0.4))
     assert compare(bound, [{"N": n, "T": t} for n, t in ((1, 2), (2, 1), (2, 3), (3, 4), (9, 5), (20, 7))])
     assert float(bound.leading.subs({symbol("N"): 1000, symbol("T"): 1})) == factor * 10**6
     assert "from each event to the next but one" in bound.proof.text() or factor == 1

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
+from tests.affine.derived import quick
 
 from shorthaul.affine import program_from_text
 from shorthaul.affine.bounds.best import lower_bound
@@ -81,7 +82,9 @@ def rates_of(n: int, values: Fraction) -> tuple[float, ...]:
     return tuple(map(float, rates(n, (sympy.Integer(2), 2 * sympy.sqrt(2))[n - 1], values, bare=True)))
 
 
-@pytest.mark.parametrize(("n", "values", "halves"), [(1, 1, 1), (1, 3, 2), (2, 1, 2), (2, 2, 1)])
+@pytest.mark.parametrize(
+    ("n", "values", "halves"), quick([(1, 1, 1), (1, 3, 2), (2, 1, 2), (2, 2, 1)], [(1, 3, 2), (2, 2, 1)])
+)
 def test_no_part_computes_more(n: int, values: int, halves: int) -> None:
     """Double cones, the best parts known, and these changed by chance."""
     rng, closest = np.random.default_rng(n + values), 0.0

@@ -19,6 +19,7 @@ from shorthaul.affine.integer_sets.quasi_polynomial import number_at, symbol
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
+from shorthaul.core.search import Search
 
 HEAD = "void f(int N, int T, double u[N], double p[N + 1], double q[N + 1]) {\n#pragma scop\n%s\n#pragma endscop\n}"
 LOOP = "for (int i = 1; i < N - 1; i++) "
@@ -40,7 +41,7 @@ def program(text: str) -> Program:
 @pytest.mark.costly
 @pytest.mark.parametrize("name", quick(PROGRAMS, ("with a memory", "difference")))
 def test_temporaries_that_stand_for_one_neighbour(name: str) -> None:
-    found = lower_bound(program(PROGRAMS[name]))
+    found = lower_bound(program(PROGRAMS[name]), search=Search(effort=0.4))
     fields = 2 if name == "with a memory" else sympy.Rational(3, 2)  # two fields: double cones show more
     assert found.leading == fields * symbol("N") * symbol("T") / symbol("S")
     document = as_bound(found.program, found, None, flow_dependences(found.program)).document()
