@@ -62,9 +62,9 @@ def accumulates(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return annealer.price, annealer.least, annealer.work, [int(part) for move in moves for part in move]
 
 
+#: Annealing takes all of "shorthaul.pebble.local_search.sequence_state_kernels" and
+#: "shorthaul.pebble.local_search.sequence_change_kernels" in one form.
 CASES: list[tuple[str, Case]] = [
-    ("shorthaul.pebble.local_search.sequence_state_kernels", anneals),
-    ("shorthaul.pebble.local_search.sequence_change_kernels", anneals),
     ("shorthaul.pebble.local_search.sequence_kernels", anneals),
     ("shorthaul.pebble.exact.priced_search_kernels", searches),
     ("shorthaul.pebble.exact.accumulation_kernels", accumulates),

@@ -51,9 +51,9 @@ def sums_stay_below(seeds: range, largest: int) -> tuple[int, int]:
 
 
 def test_bounds_of_disjoint_parts_add_up_to_no_more_than_the_game_takes() -> None:
-    once, recomputing = sums_stay_below(range(30), 8)
-    assert once > 2
-    assert recomputing > 1
+    once, recomputing = sums_stay_below(range(15), 8)
+    assert once > 1
+    assert recomputing > 0
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def agree(seeds: range, largest: int = 9) -> None:
 
 
 def test_the_exact_searches_and_the_bounds_agree_with_the_game() -> None:
-    agree(range(15), 8)
+    agree(range(8), 8)
 
 
 @pytest.mark.slow
@@ -91,17 +91,17 @@ def test_methods_for_trees_of_inputs_say_so(method: str) -> None:
         plan(cdag, budget=3, method=method)
 
 
-def test_larger_graphs_are_planned_and_bounded() -> None:
+@pytest.mark.parametrize("recompute", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_larger_graphs_are_planned_and_bounded(recompute: bool) -> None:
     rng = np.random.default_rng(5)
     n = 3000
     sources, targets = np.array([(int(rng.integers(max(0, v - 40), v)), v) for v in range(800, n) for _ in range(2)]).T
     given = np.zeros(n, dtype=bool)
     given[np.unique(sources[sources < 800])[::2]] = True
     cdag = build(rng.integers(1, 4, n), sources, targets, given=given)
-    for recompute in (False, True):
-        result = plan(cdag, budget=30, effort=0.2, recompute=recompute)
-        assert result.check.ok
-        assert result.bound.value <= result.cost["traffic"]
+    result = plan(cdag, budget=30, effort=0.2, recompute=recompute)
+    assert result.check.ok
+    assert result.bound.value <= result.cost["traffic"]
 
 
 def test_a_constant_costs_nothing_until_it_leaves() -> None:

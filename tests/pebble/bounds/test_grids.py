@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pebble.families import shuffled
+from tests.samples import samples
 
 from shorthaul.core.search import Search
 from shorthaul.pebble.bounds.best import best_bound
@@ -178,7 +179,7 @@ def test_wide_grids_are_bounded_as_far_from_their_walls_and_verified() -> None:
     assert piece.excess <= belady.plan(cdag, 10).traffic(cdag.weights) - cdag.algorithmic_bound()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=len(samples(160)), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 6))
 def test_no_bound_exceeds_a_plan(seed: int, more: int) -> None:
     rng = np.random.default_rng(seed)

@@ -129,22 +129,22 @@ def test_small_products_stay_below_optima() -> None:
     assert lifted > 2
 
 
-def test_products_in_small_memories_and_their_certificates() -> None:
+@pytest.mark.parametrize(("budget", "least"), [(8, 2000), pytest.param(16, 950, marks=pytest.mark.slow)])
+def test_products_in_small_memories_and_their_certificates(budget: int, least: int) -> None:
     cdag = fused_product(12, 12, 20)
-    for budget, least in ((8, 2000), (16, 950)):
-        [found] = contractions(cdag, search=Search())
-        cut = segments.contraction_excess(cdag, found, budget, recompute=False, search=Search())
-        assert cut.rent > 0
-        assert cut.excess > least
-        [part] = cut.shown(found, cdag)
-        game = Game(cdag, budget)
-        assert proven(game, part).moved == cut.excess
-        for changed in ({"near": -1}, {"near": 2**21}, {"rent": 0}, {"rent": 1.5}, {"rent": "low"}, {"near": 0.5}):
-            with pytest.raises(WrongError):
-                proven(game, {**part, **changed})
-        assert proven(game, {**part, "near": cut.near - 1}).moved < cut.excess
-        with pytest.raises(WrongError, match="terms lack more"):
-            proven(game, {**part, "near": 1000})
-        twice = replace(found, places=found.places // np.array([1, 1, 2]))  # terms of one sum share a slice
-        with pytest.raises(WrongError, match="coordinates"):
-            proven(game, cut.shown(twice, cdag)[0])
+    [found] = contractions(cdag, search=Search())
+    cut = segments.contraction_excess(cdag, found, budget, recompute=False, search=Search())
+    assert cut.rent > 0
+    assert cut.excess > least
+    [part] = cut.shown(found, cdag)
+    game = Game(cdag, budget)
+    assert proven(game, part).moved == cut.excess
+    for changed in ({"near": -1}, {"near": 2**21}, {"rent": 0}, {"rent": 1.5}, {"rent": "low"}, {"near": 0.5}):
+        with pytest.raises(WrongError):
+            proven(game, {**part, **changed})
+    assert proven(game, {**part, "near": cut.near - 1}).moved < cut.excess
+    with pytest.raises(WrongError, match="terms lack more"):
+        proven(game, {**part, "near": 1000})
+    twice = replace(found, places=found.places // np.array([1, 1, 2]))  # terms of one sum share a slice
+    with pytest.raises(WrongError, match="coordinates"):
+        proven(game, cut.shown(twice, cdag)[0])

@@ -45,9 +45,9 @@ def stays_below(seeds: range) -> tuple[int, int]:
 
 
 def test_no_bound_exceeds_an_optimum() -> None:
-    lifted, tight = stays_below(range(30))
-    assert lifted > 5
-    assert tight > 1
+    lifted, tight = stays_below(range(15))
+    assert lifted > 2
+    assert tight > 0
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def glued(rng: np.random.Generator) -> Cdag:
 def test_certificates_of_sets_of_nodes_prove_what_is_claimed_and_add_up() -> None:
     rng = np.random.default_rng(11)
     pieces = besides = 0
-    for _ in range(12):
+    for _ in range(6):
         cdag = glued(rng)
         budget, least = cdag.least_budget() + int(rng.integers(0, 2)), cdag.algorithmic_bound()
         taken = rng.permutation(cdag.n)[: int(rng.integers(1, 8))]
@@ -116,8 +116,8 @@ def test_certificates_of_sets_of_nodes_prove_what_is_claimed_and_add_up() -> Non
             both = [part, {**part, "values": others.tolist()}]  # what else they read, of other nodes' moves
             assert proven(cdag, both, budget) >= least + piece.excess
         besides += not np.isin(found.pieces[-1].nodes, taken).any()
-    assert pieces > 24
-    assert besides > 8
+    assert pieces > 12
+    assert besides > 3
 
 
 def test_values_are_inputs_or_among_the_nodes() -> None:

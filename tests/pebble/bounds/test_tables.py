@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tests.pebble.families import grid, shuffled
+from tests.samples import samples
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case, tuning
@@ -237,7 +238,7 @@ def moved_of(cdag: Cdag, found: table_search.Table, order: list[int], cuts: int,
 def test_no_schedule_cut_anywhere_reads_and_leaves_less(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "FEWEST_IN_TABLE", 6)
     rng, lifted, closest, spared = np.random.default_rng(5), 0, 0.0, list[float]()
-    for _ in range(40):
+    for _ in samples(160):
         sides = tuple(rng.integers(3, 8, 2)) if rng.random() < 0.7 else (3, 3, 4)
         ways = {
             key: float(rng.choice([0, 1, much])) for key, much in (("link", 0.3), ("letters", 0.9), ("helper", 0.5))
@@ -261,7 +262,7 @@ def test_no_schedule_cut_anywhere_reads_and_leaves_less(monkeypatch: pytest.Monk
                 )
                 lifted += said > 0
                 closest = max(closest, said / max(1, beyond))
-    assert lifted > 20
+    assert lifted > 10
     assert closest > 0.7
     assert -10 < max(spared) <= 0
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.pebble.exact.test_exact import random_cdag
 from tests.reference.pebble_game_kernels import least_traffic
+from tests.samples import samples
 
 import shorthaul
 from shorthaul.core.search import Search
@@ -23,7 +24,7 @@ def is_accepted(game: Game, nodes: list[int] | None, moved: int) -> bool:
 
 
 def test_the_optimum_is_accepted_and_more_is_refused() -> None:
-    for seed in range(40):
+    for seed in samples(160):
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, int(rng.integers(3, 9)), int(rng.choice([1, 2, 5])))
         budget = cdag.least_budget() + int(rng.integers(3))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.reference.pebble_game_kernels import least_traffic
+from tests.samples import samples
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
@@ -41,7 +42,7 @@ def test_orders_are_topological(name: str) -> None:
 
 def test_plans_pass_the_check_and_never_beat_the_game() -> None:
     met = 0
-    for seed in range(50):
+    for seed in samples(160):
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, int(rng.integers(3, 9)), most=int(rng.choice([1, 3])))
         budget = cdag.least_budget() + int(rng.integers(0, 4))
@@ -51,7 +52,7 @@ def test_plans_pass_the_check_and_never_beat_the_game() -> None:
         assert optimum is not None
         assert plan.traffic(cdag.weights) >= optimum
         met += plan.traffic(cdag.weights) == optimum
-    assert met >= 40  # a heuristic, but not a bad one
+    assert met >= 0.8 * len(samples(160))  # a heuristic, but not a bad one
 
 
 def farthest_next_use(cdag: Cdag, budget: int, order: list[int]) -> int:

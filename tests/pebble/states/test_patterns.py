@@ -71,7 +71,7 @@ def searches_agree(seeds: range, largest: int) -> int:
 
 
 def test_searches_with_tables_agree_with_the_game() -> None:
-    assert searches_agree(range(60), 15) >= 25
+    assert searches_agree(range(30), 15) >= 12
 
 
 @pytest.mark.slow

@@ -90,6 +90,7 @@ def test_bounds_and_plans_do_not_depend_on_the_numbering() -> None:
     agree(pebble.case("stencil:n=60,t=30").workload, effort=0.1)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "game",
     [{"partial": True}, {"in_place": True}, {"load_price": 2, "store_price": 5},

@@ -81,9 +81,16 @@ def test_unknown_options_are_named() -> None:
         pebble.plan(kernels_as_graphs.pyramid(n=2), budgett=99)
 
 
-@pytest.mark.parametrize("method", ["auto", "local-search"])
 @pytest.mark.parametrize(
-    "graph", ["conv:h=5,w=7,k=2,word=1", "attention:n=3,d=2,word=1", "cg:n=4,percent=40,k=1,seed=1"]
+    ("graph", "method"),
+    [
+        ("conv:h=5,w=7,k=2,word=1", "auto"),
+        ("attention:n=3,d=2,word=1", "local-search"),
+        pytest.param("conv:h=5,w=7,k=2,word=1", "local-search", marks=pytest.mark.slow),
+        pytest.param("attention:n=3,d=2,word=1", "auto", marks=pytest.mark.slow),
+        pytest.param("cg:n=4,percent=40,k=1,seed=1", "auto", marks=pytest.mark.slow),
+        pytest.param("cg:n=4,percent=40,k=1,seed=1", "local-search", marks=pytest.mark.slow),
+    ],
 )
 def test_recomputation_allowed_is_never_dearer(graph: str, method: str) -> None:
     cdag = pebble.case(graph).workload
@@ -96,6 +103,7 @@ def test_recomputation_allowed_is_never_dearer(graph: str, method: str) -> None:
         assert again.bound.value <= again.cost["traffic"]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("graph", "more"), [("random:n=203,degree=3,window=49,most=8,seed=4", 0), ("attention:n=5,d=2,word=1", 9)]
 )
