@@ -91,7 +91,7 @@ def test_large_trees_and_every_message_replayed(method: str, direction: str) -> 
 
 def test_forests_and_rectangles_and_curves() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(5):
+    for _ in samples(16):
         tree = twins.random_forest(rng)
         for method in METHODS:
             for direction in ("up", "down"):
@@ -110,7 +110,7 @@ def test_any_associative_operator() -> None:
 
     matrices = Operator("matrices", multiply, (1, 0, 0, 1), commutative=False, words=4)
     rng = np.random.default_rng(2)
-    for _ in range(5):
+    for _ in samples(16):
         tree = twins.random_tree(rng, 30)
         values = rng.integers(-2, 3, (tree.n, 4))
         expected = twins.path_fold(tree.parent.tolist(), list(values), multiply)
@@ -118,7 +118,7 @@ def test_any_associative_operator() -> None:
             result = engine.treefix(tree, values, operator=matrices, direction="down", method=method, refine=LITTLE)
             assert (result.plan.arrays["value"] == np.array(expected)).all()
     lengths = Operator("longest", np.maximum, -np.inf)
-    tree = generators.yule(501, 1)
+    tree = generators.yule(201, 1)
     heights = np.random.default_rng(3).random(tree.n)
     expected = twins.subtree_fold(tree.parent.tolist(), heights.tolist(), max)
     for method in METHODS:
@@ -129,7 +129,7 @@ def test_any_associative_operator() -> None:
 def test_an_operator_of_ones_own_costs_what_a_built_in_one_costs() -> None:
     mine = Operator("mine", np.maximum, np.int64(-(2**63)))
     rng = np.random.default_rng(7)
-    for tree in (generators.path(3000), generators.star(700), generators.yule(2001, 1), twins.random_forest(rng)):
+    for tree in (generators.path(700), generators.star(300), generators.yule(501, 1), twins.random_forest(rng)):
         values = rng.integers(-(2**62), 2**62, tree.n)
         for method in METHODS[1:]:
             for direction in ("up", "down"):
@@ -342,7 +342,7 @@ def test_memory_does_not_grow_with_the_tree() -> None:
         for direction in ("up", "down"):
             words = {
                 engine.treefix(shape(n), method=method, direction=direction, refine=0).extra["words_per_processor"]
-                for n in (400, 1600)
+                for n in (200, 800)
                 for shape in (generators.star, generators.path, lambda n: generators.preferential_attachment(n, 1))
             }
             assert max(words) <= 64
@@ -421,8 +421,8 @@ def test_lowest_common_ancestors(method: str, barriers: bool) -> None:
 
 
 def test_lca_on_large_trees_and_repeated_queries() -> None:
-    for tree in (generators.yule(5001, 1), generators.star(2000), generators.path(1500)):
-        result = engine.lca(tree, random=4000, refine=LITTLE, search=Search(seed=3))
+    for tree in (generators.yule(1001, 1), generators.star(600), generators.path(500)):
+        result = engine.lca(tree, random=1500, refine=LITTLE, search=Search(seed=3))
         assert result.check.ok
         assert result.check.details["messages_replayed"]
     same = engine.lca(generators.yule(101, 1), np.tile([[3, 90]], (50, 1)), refine=0)

@@ -97,7 +97,16 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+#: Ways of treefix and of the traffic that others of the cases mix otherwise.
+SECOND = {
+    "path up, rake-compress", "yule at random, heavy-path", "yule at random, rake-compress", "yule down, rake-compress",
+    "yule up, heavy-path", "permutations of forty words",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SECOND else []) for name in CASES]
+)
 def test_cycles_are_those_of_a_simulation(name: str) -> None:
     machine, log, x, y = CASES[name]()
     found, expected = machine.figures()["cycles"], flits.cycles(x, y, log.rounds)

@@ -38,6 +38,7 @@ def compare(parent: np.ndarray, folder: Path, queries: int = 500) -> Result[Layo
     return result
 
 
+@pytest.mark.slow
 def test_syntax_trees(tmp_path: Path) -> None:
     # One forest of the syntax trees of a few modules: vertices of several trees have no common ancestor.
     trees = [oracle.syntax_tree(inspect.getsource(module)) for module in (model, verbs, inspect, np.lib.format)]

@@ -133,7 +133,7 @@ def test_output_formats(tmp_path: Path) -> None:
 
 
 def test_layouts_and_answers_as_json(tmp_path: Path) -> None:
-    document = shorthaul_json("spatial", "plan", "star:n=9", "-o", "layout.json", cwd=tmp_path)
+    document = shorthaul_json("spatial", "plan", "star:n=9", "--refine", "0.01", "-o", "layout.json", cwd=tmp_path)
     layout = json.loads((tmp_path / "layout.json").read_text())
     assert {name: layout[name] for name in ("x", "y", "grid")} == {n: document["plan"][n] for n in ("x", "y", "grid")}
     assert shorthaul("spatial", "check", "star:n=9", "layout.json", cwd=tmp_path).returncode == 0
