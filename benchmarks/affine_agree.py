@@ -56,7 +56,11 @@ class Program(NamedTuple):
         for name, kind, shape in self.arguments:
             if shape is not None:
                 extents = eval(f"({shape},)", {}, dict(self.numbers))
-                values = random.uniform(0.5, 1.5, extents) if kind in "dfZ" else random.integers(0, 4, extents)
+                values = (
+                    random.uniform(0.5, 1.5, extents)
+                    if kind in "dfZ"
+                    else random.integers(-2 if kind in "ils" else 0, 4, extents)
+                )
                 if kind in "dfZ" and len(extents) == 2 and extents[0] == extents[1]:
                     values += np.eye(extents[0]) * extents[0]  # factorisations need it
                 found[name] = values.astype(TYPES[kind])
@@ -84,9 +88,11 @@ def run_python(program: Program, values: Values) -> dict[str, int]:
     exec(compile(program.text, program.name, "exec"), space)
     integers: dict[str, int] = {}
 
-    def trace(frame: FrameType, _event: str, _argument: Any) -> Any:
+    def trace(frame: FrameType, event: str, _argument: Any) -> Any:
         if frame.f_code.co_name == program.function:
             integers.update({k: int(v) for k, v in frame.f_locals.items() if isinstance(v, (int, np.integer))})
+            if event == "call":  # those left out have defaults
+                values.update({k: v for k, v in frame.f_locals.items() if isinstance(v, float)})
             return trace
         return None
 
@@ -100,7 +106,7 @@ def run_python(program: Program, values: Values) -> dict[str, int]:
     if isinstance(head.body[-1], ast.Return) and head.body[-1].value is not None:
         told = head.body[-1].value
         pairs = zip(told.elts, returned, strict=True) if isinstance(told, ast.Tuple) else [(told, returned)]
-        values.update({ast.unparse(item): value for item, value in pairs})
+        values.update({getattr(item, "id", "result"): value for item, value in pairs})
     return integers
 
 
@@ -142,7 +148,7 @@ def run_order(program: Program, text: str, folder: Path, values: Values, sizes: 
             given.append(address(made.get(name, values.get(name)), declared, keep))
         else:
             kind = next((WORDS[word] for word in WORDS if re.search(rf"\b{word}\b", declared)), "i")
-            value = values.get(name, sizes.get(name, 0.25))
+            value = values.get(name, sizes.get(name, wanted.get(name, 0.25)))
             given.append(NUMBERS[kind](value if kind in "df" else int(value)))
     run(*given)
     for name, array in made.items():

@@ -893,3 +893,18 @@ void rv(int n, double *x) {
   for (i = n - 1; i >= 3; i -= 4) { x[i] *= 2; x[i-1] *= 3; x[i-2] *= 4; x[i-3] *= 5; }
   for (; i >= 0; i--) x[i] *= 7;
 }
+
+// distances: f n:i=8 w:i=2 D:d[n,n]
+#include <stdlib.h>
+void f(int n, int w, double D[n][n]) {
+  const int s = 2, k = 3;
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      if (abs(i - j) > w) continue;
+      D[i][j] += k;
+      if (abs(j - 3) == 2) D[i][j] *= 2;
+      if (2 <= abs(j - 3)) D[i][j] *= 3;
+      if (abs(j - 4) != 2 && abs(i - 1) != -1) D[i][j] *= 1.5;
+    }
+  for (int i = 0; i < n / k; i += s) D[i * s][0] = i;
+}

@@ -242,6 +242,18 @@ EQUAL = {
         "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) for (int l = 0; l < T; l++) x[(i * (m + 1) + j + 1) * T + l] = 0;",
         "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) for (int l = 0; l < T; l++) U[i][j + 1][l] = 0;",
     ),
+    "numbers that locals stand for": (
+        "const int s = 2, k = s + 1; for (int i = 0; i < n; i += s) c[i * k / s] = d[i % k];",
+        "for (int i = 0; i < n; i += 2) c[i * 3 / 2] = d[i % 3];",
+    ),
+    "distances": (
+        "for (int i = 0; i < n; i++) { if (abs(i - T) > m) continue; if (abs(i - 4) != 2) c[i] = 1; if (2 <= abs(i)) c[i] = 2; }",
+        "for (int i = 0; i < n; i++) if (i - T <= m && T - i <= m) { if (i != 2 && i != 6) c[i] = 1; if (i >= 2) c[i] = 2; }",
+    ),
+    "distances that are never negative": (
+        "for (int i = 0; i < n; i++) { if (abs(i - T) != -1) c[i] = 1; if (abs(i - T) == -1) c[i] = 2; }",
+        "for (int i = 0; i < n; i++) { if (1) c[i] = 1; if (0) c[i] = 2; }",
+    ),
     "packed rows that become shorter": (
         "for (int i = 0; i < n; i++) for (int j = i; j < n; j++) c[i * n - i * (i - 1) / 2 + j - i] = d[(2 * n - i - 1) * i / 2 + n - 1];",
         "for (int i = 0; i < n; i++) for (int j = i; j < n; j++) A[n - i][j - i] = B[n - i][n - 1 - i];",

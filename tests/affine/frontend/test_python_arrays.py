@@ -61,6 +61,8 @@ FUNCTIONS = {
     "rows that are assigned": ("def f(A, B):\n n, m = A.shape\n for i in range(n):\n  B[i] = 2 * A[i]\n", "45 45"),
     "in whiles": (("def f(A, y):\n n, m = A.shape\n i = 1\n while i < n:\n  y[i:] = A[i:, 0] + A[i - 1:-1, 1]\n  A[i, :] -= y[i] * A[i - 1, :]\n"
                   "  B = np.ones((i, m))\n  A[0, :], A[i, :] = A[i, :], 2 * A[0, :]\n  y[0] += B[0, 0]\n  i += 1\n"), "45 4"),
+    "vectors beside products": (("def f(X, W, b, Q, z, Y):\n h = np.maximum(X @ W + b, 0)\n Y[:, :] = np.tanh(h @ Q - z)\n"
+                                 " z[:] = b - Q @ z\n"), "43 35 5 55 5 45"),
     "added to itself": ("def f(A):\n A += A.T\n A[0, 1:] *= A[1:, 0]\n", "44"),
 }  # fmt: skip
 
@@ -136,6 +138,22 @@ def test_rows_that_may_be_elements_are_refused(statement: str) -> None:
         program_from_text(text)
     assert str(found.value).startswith("line 4 column 3")
     program_from_text(text.replace("C.shape", "C.shape\n (_,) = A.shape\n (_,) = B.shape").replace("v)", "v: float)"))
+
+
+def test_numbers_that_may_be_arrays_are_refused() -> None:
+    text = "def f(W, x, h):\n for t in range(9):\n  s = W[0] @ x[t]\n  h[:] = h * s\n"
+    with pytest.raises(InputError, match="nothing tells whether W has 2 axes or more") as found:
+        program_from_text(text)
+    assert str(found.value).startswith("line 3 column 7")
+    deeper = program_from_text(text.replace(" for", " k, n, m = W.shape\n for", 1))
+    assert deeper.arrays["W"].dimensions == 3
+    assert program_from_text(text.replace("h[:] = h * s", "h[t] = s")).arrays["W"].dimensions == 2
+
+
+def test_rows_are_as_long_as_those_of_others() -> None:
+    loops = " for i in range(1, n - 1):\n  for j in range(1, m - 1):\n   u[i, j] -= f[i, j] + g[i, j + 2]\n"
+    program = program_from_text(f"def solve(u, f, g):\n n, m = u.shape\n{loops}")
+    assert [program.code.declarations[name][-3:] for name in "ufg"] == ["[m]", "[m]", " 1]"]
 
 
 def test_sums_along_axes_that_are_not_there_are_refused() -> None:

@@ -37,6 +37,21 @@ class Names:
     reached: isl.Set | None = None  #: the iterations at which expressions are evaluated, where that is known
     assumed: list[isl.Set] = field(default_factory=list)  #: what has to hold for the parameters
 
+    @property
+    def fixed(self) -> dict[str, int]:
+        """The numbers that locals stand for."""
+        found: dict[str, int] = {}
+        for name, value in self.locals.items():
+            number = constant(value, found)
+            if number is not None and name not in self.iterators:
+                found[name] = number
+        return found
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The numbers that macros and locals stand for."""
+        return {**self.integers, **self.fixed}
+
     def assume_none(self, unwanted: isl.Set, free: Iterable[str] = ()) -> bool:
         """Note that parameters let no iteration be ``unwanted``; False, and nothing noted, if that leaves none.
 
@@ -160,10 +175,11 @@ def _binary(node: Any, names: Names) -> isl.PwAff:
         left, right = affine(node.left, names), affine(node.right, names)
         return left.add(right) if node.op == "+" else left.sub(right)
     if node.op == "*":
+        fixed = names.fixed
         for factor, other in ((node.left, node.right), (node.right, node.left)):
-            value = constant(factor, {})
-            if value is None and constant(other, {}) is None:
-                value = constant(factor, names.integers)  # a macro counts as its number only where it has to
+            value = constant(factor, fixed)
+            if value is None and constant(other, fixed) is None:
+                value = constant(factor, names.numbers)  # a macro counts as its number only where it has to
             if value is not None:
                 return affine(other, names).scale_val(isl.Val(str(value)))
             if isinstance(factor, c_ast.Constant):
@@ -172,7 +188,7 @@ def _binary(node: Any, names: Names) -> isl.PwAff:
             node, names, "two unknowns are multiplied", "let one factor be a constant, as a macro or number"
         )
     if node.op in {"/", "%", "<<", ">>"}:
-        divisor = constant(node.right, names.integers)
+        divisor = constant(node.right, names.numbers)
         if divisor is None and node.op in {"/", "%"}:
             return _by_unknown(node, names)
         if divisor is None or divisor <= 0:
@@ -194,7 +210,7 @@ def _binary(node: Any, names: Names) -> isl.PwAff:
 def _bits(node: Any, names: Names) -> isl.PwAff:
     """Return ``x & (2^k - 1)``, a remainder, ``x & -2^k``, x without it, or ``x ^ 1``, the neighbour in a pair."""
     for side, other in ((node.right, node.left), (node.left, node.right)):
-        mask = constant(side, names.integers)
+        mask = constant(side, names.numbers)
         if mask is not None and mask < 0 and not -mask & (-mask - 1) and node.op == "&":
             value = affine(other, names)
             return value.sub(value.mod_val(isl.Val(str(-mask))))
@@ -250,7 +266,7 @@ def _call(node: Any, names: Names) -> isl.PwAff:
         left, right = (affine(argument, names) for argument in arguments)
         return left.min(right) if _EXTREMES[name] == "min" else left.max(right)
     if name in ROUNDED and len(arguments) == 2:
-        divisor = constant(arguments[1], names.integers)
+        divisor = constant(arguments[1], names.numbers)
         if divisor is None and name in _ROUNDED_DOWN:
             return _by_unknown(c_ast.BinaryOp(_ROUNDED_DOWN[name], *arguments, node.coord), names, floors=True)
         if divisor is not None and divisor > 0:
@@ -262,6 +278,26 @@ def _call(node: Any, names: Names) -> isl.PwAff:
     raise not_affine(node, names, "it calls a function", "min, max, floord and ceild are understood")
 
 
+#: Comparisons the other way round.
+_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def _without_distance(node: Any) -> Any:
+    """Return ``|x| < y`` as ``x < y && -x < y``, any other comparison as it is."""
+    for inner, other, op in ((node.left, node.right, node.op), (node.right, node.left, _TURNED[node.op])):
+        is_call = isinstance(inner, c_ast.FuncCall) and getattr(inner.name, "name", "") in {"abs", "labs", "llabs"}
+        if is_call and inner.args is not None and len(inner.args.exprs) == 1:
+            if op == "!=":
+                equal = c_ast.BinaryOp("==", node.left, node.right, node.coord)
+                return c_ast.UnaryOp("!", equal, node.coord)
+            value = inner.args.exprs[0]
+            signs = [c_ast.BinaryOp(op, item, other, node.coord) for item in (value, c_ast.UnaryOp("-", value))]
+            joined = c_ast.BinaryOp("&&" if op in {"<", "<="} else "||", *signs, node.coord)
+            positive = c_ast.BinaryOp(">=", other, c_ast.Constant("int", "0"), node.coord)
+            return c_ast.BinaryOp("&&", positive, joined, node.coord) if op == "==" else joined
+    return node
+
+
 def condition(node: Any, names: Names) -> isl.Set:
     """Return the parameter set on which the condition ``node`` holds; raises :class:`InputError` if not affine."""
     if isinstance(node, c_ast.BinaryOp) and node.op in {"&&", "||"}:
@@ -270,6 +306,9 @@ def condition(node: Any, names: Names) -> isl.Set:
     if isinstance(node, c_ast.UnaryOp) and node.op == "!":
         return condition(node.expr, names).complement()
     if isinstance(node, c_ast.BinaryOp) and node.op in COMPARISONS:
+        node = _without_distance(node)
+        if node.op not in COMPARISONS:
+            return condition(node, names)
         left, right = affine(node.left, names), affine(node.right, names)
         return {
             "<": left.lt_set,

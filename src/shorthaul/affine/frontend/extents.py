@@ -75,7 +75,7 @@ def reach(statements: Sequence[Statement], array: str, axis: int) -> Any:
     """Return one more than the largest subscript of an axis, in C."""
     uses = [item for statement in statements for item in (*statement.reads, statement.write) if item.array == array]
     if not uses:
-        return c_ast.Constant("int", "1")
+        return c_ast.ID("1")
     reached = []
     for item in uses:  # other axes go first: the largest element of a union in several of them can take isl minutes
         elements = item.relation.range()
@@ -86,7 +86,12 @@ def reach(statements: Sequence[Statement], array: str, axis: int) -> Any:
 
 
 def complete_extents(declared: Mapping[str, Any], arrays: Mapping[str, Array], statements: Sequence[Statement]) -> None:
-    """Declare extents that the source does not give, in place: as far as an array is accessed."""
+    """Declare extents that the source does not give, in place: as far as an array is accessed.
+
+    Where that is up to a border, ``m - 1``, rows are as long as those of other arrays: inner elements are meant.
+    """
+    extents = [node.dim for node in nodes(declared.values()) if isinstance(node, c_ast.ArrayDecl)]
+    known = {item.name for item in extents if isinstance(item, c_ast.ID)}
     for name, given in declared.items():
         axis, kind = 0, given
         if depth(given) == 1 and name in arrays and arrays[name].dimensions > 1:
@@ -94,4 +99,6 @@ def complete_extents(declared: Mapping[str, Any], arrays: Mapping[str, Array], s
         while isinstance(kind, c_ast.ArrayDecl):
             if kind.dim is None:
                 kind.dim = reach(statements, name, axis)
+                whole, _, border = kind.dim.name.partition(" - ") if axis else ("", "", "")
+                kind.dim = c_ast.ID(whole) if whole in known and border.isdigit() else kind.dim
             axis, kind = axis + 1, kind.type

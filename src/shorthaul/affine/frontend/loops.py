@@ -174,7 +174,7 @@ def _require_integer(node: Any, name: str, step: int, names: Names) -> None:
             "the loop's iterator is no integer", place=place, value=_header(node), cure=f"declare {name} as int"
         )
     falls = isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == ">=" and is_name(node.cond.left, name)
-    if words & _UNSIGNED and step < 0 and falls and constant(node.cond.right, names.integers) == 0:
+    if words & _UNSIGNED and step < 0 and falls and constant(node.cond.right, names.numbers) == 0:
         raise InputError(
             "the loop never ends: an unsigned iterator is never below 0",
             place=place,
@@ -191,13 +191,13 @@ def _step(node: Any, name: str, names: Names) -> int:
     elif isinstance(step, c_ast.Assignment) and is_name(step.lvalue, name):
         amount = step.rvalue
         if step.op in {"+=", "-="}:
-            found = constant(amount, names.integers)
+            found = constant(amount, names.numbers)
             value = None if found is None else found if step.op == "+=" else -found
         elif step.op == "=" and isinstance(amount, c_ast.BinaryOp) and amount.op in {"+", "-"}:
             left, right = amount.left, amount.right
             if amount.op == "+" and is_name(right, name):
                 left, right = right, left
-            found = constant(right, names.integers) if is_name(left, name) else None
+            found = constant(right, names.numbers) if is_name(left, name) else None
             value = None if found is None else found if amount.op == "+" else -found
     if not value:
         raise InputError(

@@ -110,11 +110,11 @@ def _polynomial(node: c_ast.Node, names: Names) -> Polynomial | None:
             return None
         made = product_of(left, right) if node.op == "*" else plus(left, right, 1 if node.op == "+" else -1)
         return made if all(len(key) <= 2 for key in made) else None
-    value = constant(node, names.integers)
+    value = constant(node, names.numbers)
     if value is not None:
         return {(): Fraction(value)}
     if isinstance(node, c_ast.BinaryOp) and node.op in {"/", ">>"}:
-        given, divisor = _polynomial(node.left, names), constant(node.right, names.integers)
+        given, divisor = _polynomial(node.left, names), constant(node.right, names.numbers)
         halves = divisor == (2 if node.op == "/" else 1)
         return times(given, Fraction(1, 2)) if halves and given is not None and _is_even(given) else None
     return None

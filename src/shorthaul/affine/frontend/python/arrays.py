@@ -30,7 +30,7 @@ from shorthaul.affine.frontend.python.array_pieces import (
     stored,
 )
 from shorthaul.affine.frontend.python.array_views import Views
-from shorthaul.affine.frontend.python.axes import refuse_unclear_rows
+from shorthaul.affine.frontend.python.axes import refuse_unclear_rows, refuse_unclear_stacks
 from shorthaul.affine.frontend.python.pieces import base_of, copied, fail, names_in, new_extents, shape_of
 from shorthaul.affine.frontend.python.row_names import without_row_names
 
@@ -50,6 +50,7 @@ def in_loops(function: ast.FunctionDef) -> ast.FunctionDef:
     ranks = Views(function).ranks
     without_row_names(function, ranks)
     refuse_unclear_rows(function, ranks)
+    refuse_unclear_stacks(function, ranks)
     return _Lowering(function).lowered()
 
 

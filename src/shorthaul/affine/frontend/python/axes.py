@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 
-from shorthaul.affine.frontend.python.array_pieces import MODULES, SUMS, in_place, is_new
+from shorthaul.affine.frontend.python.array_pieces import MODULES, SUMS, in_place, is_array_operation, is_new
 from shorthaul.affine.frontend.python.pieces import base_of, called_name, fail, names_in, number_of, shape_of
 
 
@@ -13,7 +13,7 @@ def told_axes(function: ast.FunctionDef, ranks: Mapping[str, int], numbers: Coll
     r"""Return axes of arguments that are factors of products, beside those known (``ranks``, 0 for ``numbers``).
 
     A factor has as many as the other one and the result leave. Where no product tells more, a name with a capital is a
-    matrix, and one without beside a matrix a vector.
+    matrix, and one without beside a matrix a vector; so is what is added to a product.
 
     >>> told_axes(ast.parse("def f(A, B, x):\n y = A @ (B @ x)\n return y").body[0], {}, ())
     {'A': 2, 'B': 2, 'x': 1}
@@ -95,6 +95,49 @@ def refuse_unclear_rows(function: ast.FunctionDef, ranks: Mapping[str, int]) -> 
         fail(rows[name], f"nothing tells whether {name} is a matrix, whose rows are meant, or a vector", cure)
 
 
+def refuse_unclear_stacks(function: ast.FunctionDef, ranks: Mapping[str, int]) -> None:
+    """Raise where ``A[0] @ x`` of arguments may be a number as well as an array, and nothing tells which.
+
+    Of names with a capital; subscripts and extents tell how many axes A has, or that the product's value is a number.
+    """
+    arguments = {item.arg for item in function.args.args}
+    told: dict[str, int] = {}
+    parts = [item for item in ast.walk(function) if isinstance(item, ast.expr)]
+    inside = {id(item.value) for item in parts if isinstance(item, ast.Subscript)}
+    for item in parts:
+        base, subscripts = base_of(item)
+        if isinstance(base, ast.Name) and id(item) not in inside and subscripts:
+            told[base.id] = max(told.get(base.id, 0), len(subscripts))
+        if (shape := shape_of(item)) is not None:
+            told[shape[0]] = max(told.get(shape[0], 0), 9 if shape[1] is None else shape[1] + 1)
+    asked = [
+        item for item in parts if isinstance(item, ast.Compare) or (isinstance(item, ast.Call) and _is_of_numbers(item))
+    ]
+    numbers = {one.id for item in asked for one in names_in(item)}
+    statements = [item for item in ast.walk(function) if isinstance(item, ast.Assign | ast.AugAssign)]
+    count = -1
+    while count < len(numbers):
+        count = len(numbers)
+        for statement in statements:
+            base, subscripts = base_of(statement.targets[0] if isinstance(statement, ast.Assign) else statement.target)
+            name = base.id if isinstance(base, ast.Name) else ""
+            single = sum(not isinstance(item, ast.Slice) for item in subscripts)
+            if name in numbers if not subscripts else single == ranks.get(name):
+                numbers |= {one.id for one in names_in(statement.value)}
+    for statement in statements:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        if not isinstance(target, ast.Name) or target.id in numbers | arguments or ranks.get(target.id):
+            continue
+        for item in (
+            one for part in ast.walk(statement.value) if isinstance(part, ast.expr) for one, _ in _factors(part)
+        ):
+            base, subscripts = base_of(item)
+            name = base.id if isinstance(base, ast.Name) else ""
+            if subscripts and name in arguments and name[0].isupper() and told.get(name, 0) < ranks.get(name, 0):
+                cure = f"name its extents, as in n, m, k = {name}.shape"
+                fail(item, f"nothing tells whether {name} has {ranks[name]} axes or more", cure)
+
+
 def _is_sliced(node: ast.Subscript) -> bool:
     return isinstance(node.slice, ast.Slice)
 
@@ -124,7 +167,7 @@ def _follow(statement: ast.Assign | ast.AugAssign, known: dict[str, int], argume
 
 
 def _called_so(function: ast.FunctionDef, known: dict[str, int], arguments: Collection[str]) -> bool:
-    """Note the axes of one name in a product by its first letter; False if there is nothing to be noted."""
+    """Note the axes of one name in or beside a product by its first letter; False if there is nothing to be noted."""
     free = {name for name in arguments if name not in known}
     pairs = [pair for item in ast.walk(function) if isinstance(item, ast.expr) for pair in _factors(item)]
     calls = [item for item in ast.walk(function) if isinstance(item, ast.Call)]
@@ -137,6 +180,13 @@ def _called_so(function: ast.FunctionDef, known: dict[str, int], arguments: Coll
         if isinstance(one, ast.Name) and one.id in free and _axes(other, known):
             known[one.id] = 1
             return True
+    for item in ast.walk(function):
+        if isinstance(item, ast.BinOp) and isinstance(item.op, ast.Add | ast.Sub):
+            for one, other in ((item.left, item.right), (item.right, item.left)):
+                axes = _axes(other, known) if isinstance(one, ast.Name) and one.id in free else None
+                if axes and any(True for part in in_place(other) for _ in _factors(part)):
+                    known[one.id] = axes if one.id[0].isupper() else 1  # type: ignore[attr-defined]
+                    return True
     return False
 
 
@@ -174,7 +224,9 @@ def _axes(node: ast.expr, known: Mapping[str, int]) -> int | None:
     for one, other in _factors(node):
         axes = _axes(one, known), _axes(other, known)
         return axes[0] + axes[1] - 2 if axes[0] and axes[1] else None
-    if isinstance(node, ast.BinOp | ast.UnaryOp):
-        parts = [_axes(item, known) for item in ast.iter_child_nodes(node) if isinstance(item, ast.expr)]
+    is_in_place = isinstance(node, ast.Call) and not is_array_operation(node) and shape_of(node) is None
+    if isinstance(node, ast.BinOp | ast.UnaryOp) or is_in_place:
+        given = getattr(node, "args", None) or ast.iter_child_nodes(node)
+        parts = [_axes(item, known) for item in given if isinstance(item, ast.expr)]
         return None if None in parts else max(item for item in parts if item is not None)
     return None
