@@ -46,12 +46,16 @@ TIGHTNESS: Final = Regime(10**15, 10**6)
 # Work.
 #: Steps of work on integer sets per effort (benchmarks/affine_effort.py).
 STEPS_PER_EFFORT = 2_000
+#: Steps of work for a look at one small set (0.02 to 0.27 ms in 12 programs, a step takes 0.6).
+CHEAP_STEP = 0.3
 #: Steps of work for one point of a set at given sizes (with 2e-4 an effort of listings took 0.5 to 0.7 s).
 POINT_STEPS = 1.2e-4
 #: Points of a set that are listed in a second (25 million of adi take some 3 s).
 POINTS_PER_SECOND = 8_000_000
 #: The share of a bound's effort for finding arguments; the rest is for counting and adding those chosen.
 POOL_SHARE = 0.85
+#: The part of the best argument's worth from which on formulas are made as soon as it is found; not varied.
+WORTH_WRITING = 0.1
 #: The share of what is left of this for each family of arguments.
 FAMILY_SHARE = 0.5
 #: The share of the effort that is kept for arguments made for given sizes, and of this for finding them.

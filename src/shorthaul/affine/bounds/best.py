@@ -54,6 +54,7 @@ from shorthaul.affine.tuning import (
     MOST_COUNT_PIECES,
     MOST_PRINTED_PIECES,
     POOL_SHARE,
+    WORTH_WRITING,
 )
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
@@ -222,8 +223,12 @@ def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> Affi
 
 
 def _share(left: Sequence[Graph]) -> float:
-    """Return the share of the effort for the first of the graphs that are left."""
-    return 1 / max(1, sum(not item.is_last for item in left))
+    """Return the share of the effort for the first of the graphs that are left: more for later ones, with less in them.
+
+    What copies of values hide from the first ones is told of the last ones.
+    """
+    number = sum(not item.is_last for item in left)
+    return 1 / (number + 1) if number > 1 else 1.0
 
 
 def _added(parts: Sequence[SubBound], sums: Sequence[tuple[int, ...]]) -> list[sympy.Expr]:
@@ -314,18 +319,32 @@ def _pool(
     early = {}
     if promise and promise[0] > promise[-1]:
         early[_SINGLE] = found(_SINGLE, promise[0] / sum(promise))
-    necks = [*found(_HOURGLASSES), *found(_CONES)] if symmetric else []
     levels = found(Family(columns.stencils, count, has_value=False))
-    fields = found(_COUPLED) if symmetric else []
+    doubled, fields = map(found, (_CONES, _COUPLED)) if symmetric else ([], [])
     covered = frozenset(name for item in levels if item.item.covers for name in item.item.statements)
     with charged_to(search.part(FAMILY_SHARE)):
-        alone = candidates(flow, where, symmetric=symmetric, without=covered)
+        alone = candidates(flow, where, sizes, symmetric=symmetric, without=covered)
         pool = [*alone, *merged_statements(flow, alone, where)]
         pool = list(with_ends(pool, flow)) if symmetric else pool
+    with charged_to(search.part(FAMILY_SHARE)):
+        until_out_of_effort(item.count() for item in _best_of_statements(pool, sizes))
+    necks = found(_HOURGLASSES) if symmetric else []
     tried = [family for family in _TRIED if (symmetric or family in _PUBLISHED) and family not in early]
     lifetime = early | {family: found(family, 1.0 if family is tried[-1] else FAMILY_SHARE) for family in tried}
     listed = [item for family in _LISTED for item in lifetime.get(family, ())]
-    return [*pool, *listed, *levels, *fields, *necks]
+    return [*pool, *listed, *levels, *fields, *necks, *doubled]
+
+
+def _best_of_statements(pool: Sequence[Candidate], sizes: Mapping[str, int]) -> list[Candidate]:
+    """Return the argument of every statement that is worth most at the sizes, those of hardly any worth left out.
+
+    Their formulas are made at once: what is found later may leave no effort for them.
+    """
+    best: dict[str, Candidate] = {}
+    for item in sorted(pool, key=lambda item: -item.most_at(sizes)):
+        best.setdefault(item.argument.parts[0].statement, item)
+    found = list(best.values())
+    return [item for item in found if item.most_at(sizes) > WORTH_WRITING * found[0].most_at(sizes)]
 
 
 def _of(

@@ -33,7 +33,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.model import Reference, Statement
 from shorthaul.affine.proofs.lemmas import PLACES, Lemma
 from shorthaul.affine.proofs.walls import WALLS
-from shorthaul.affine.tuning import GRAPH_OPERATIONS
+from shorthaul.affine.tuning import CHEAP_STEP, GRAPH_OPERATIONS
 
 _IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
@@ -154,7 +154,7 @@ def _coordinates(flow: DataFlow, at: int) -> dict[str, int] | None:
     while waiting:
         name = waiting.pop()
         for item in flow.flows:
-            step()
+            step(CHEAP_STEP)
             if item.source is None or name not in {item.source, item.sink}:
                 continue
             other = item.sink if item.source == name else item.source

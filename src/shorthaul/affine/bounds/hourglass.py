@@ -23,7 +23,7 @@ from shorthaul.affine.bounds.partition.candidates import best_events, usable_pat
 from shorthaul.affine.bounds.partition.k_partition import Partition, partition
 from shorthaul.affine.bounds.partition.partition_steps import facts_of, hourglass_certificate, projections_of
 from shorthaul.affine.bounds.partition.parts import Part, sets_of, thickness
-from shorthaul.affine.bounds.partition.paths import Path, paths_into
+from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.effort import results_within, step
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
@@ -70,7 +70,7 @@ def hourglasses(flow: DataFlow) -> Iterator[Hourglass]:
         dimensions = statement.domain.dim(_SET)
         if dimensions < 3:
             continue
-        usable = usable_paths(paths_into(flow, statement.name), dimensions)
+        usable = usable_paths(flow, statement.name)
         chains = [path for path in usable if path.delta is not None and len(path.levels) == 1]
         others = [path for path in usable if not path.is_chain]
         pairs = itertools.product(chains, others)

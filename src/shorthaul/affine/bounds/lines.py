@@ -23,7 +23,7 @@ import sympy
 from shorthaul.affine.bounds.lifetime.wavefront import exact_closure
 from shorthaul.affine.bounds.partition.candidates import best_events, usable_paths
 from shorthaul.affine.bounds.partition.parts import as_union, sets_of, thickness, union_of_maps, united
-from shorthaul.affine.bounds.partition.paths import paths_into, with_starts
+from shorthaul.affine.bounds.partition.paths import with_starts
 from shorthaul.affine.effort import results_within, step
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
@@ -33,7 +33,7 @@ from shorthaul.affine.proofs.lemmas import LINES, SEGMENTS, SQUARES
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, least_events, value_text
-from shorthaul.affine.tuning import MOST_LINE_FAMILIES, PARTITION_OPERATIONS
+from shorthaul.affine.tuning import CHEAP_STEP, MOST_LINE_FAMILIES, PARTITION_OPERATIONS
 
 _SET = isl.dim_type.set
 _DIRECTIONS = ((1, 0), (0, 1), (1, 1), (1, -1))
@@ -209,7 +209,7 @@ def _of_plane(flow: DataFlow, name: str, plane: tuple[int, int]) -> Lines | None
     }
     for size in range(0 if square else 2, len(found) + 1):
         for chosen in itertools.combinations(range(len(found)), size):
-            step()
+            step(CHEAP_STEP)
             families = tuple(found[at] for at in chosen)
             if not all(pair in apart for pair in itertools.combinations(chosen, 2)):
                 continue
@@ -235,7 +235,7 @@ def _of_plane(flow: DataFlow, name: str, plane: tuple[int, int]) -> Lines | None
 def _broadcasts(flow: DataFlow, name: str, plane: tuple[int, int]) -> Iterator[Line]:
     """Yield the families of paths to a value that all instances of a line read."""
     width = flow.program.by_name[name].domain.dim(_SET)
-    for path in usable_paths(paths_into(flow, name), width):
+    for path in usable_paths(flow, name):
         if path.is_chain or len(path.kernel) != 1:
             continue
         onward = union_of_maps(nearer.reverse().apply_range(level) for nearer, level in itertools.pairwise(path.levels))

@@ -19,6 +19,7 @@ import sympy
 from shorthaul.affine.effort import limited, patiently, step
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, sum_between
 from shorthaul.affine.tuning import (
+    CHEAP_STEP,
     COUNT_OPERATIONS,
     LARGEST_PERIOD,
     LEAST_LARGE,
@@ -112,7 +113,7 @@ class Cardinality:
         todo = [Piece(isl.Set.from_basic_set(item), zero) for item in rest.make_disjoint().get_basic_sets()]
         result: list[Piece] = []
         for piece in [*kept, *todo]:
-            step()
+            step(CHEAP_STEP)
             same = next((at for at, known in enumerate(result) if _agree(piece, known.value)), None)
             if same is not None:
                 result[same] = Piece(result[same].where.union(piece.where).coalesce(), result[same].value)
@@ -281,7 +282,7 @@ def _sum(points: isl.Set, weight: Polynomial, names: Sequence[str], found: list[
         found.append(Piece(points.params(), weight))
         return
     for basic in patiently(lambda: points.compute_divs().make_disjoint()).get_basic_sets():
-        step()
+        step(CHEAP_STEP)
         _sum_innermost(isl.Set.from_basic_set(basic), weight, names, found)
 
 
@@ -306,7 +307,7 @@ def _between(others: isl.Set, weight: Polynomial, names: Sequence[str], found: l
     high_pieces = others.dim_max(0).get_pieces()
     for low_where, low in others.dim_min(0).get_pieces():
         for high_where, high in high_pieces:
-            step()
+            step(CHEAP_STEP)
             where = low_where.params().intersect(high_where.params()).coalesce()
             if where.is_empty():
                 continue
@@ -391,7 +392,7 @@ def _combined(contributions: Sequence[Piece], context: isl.Set | None) -> tuple[
             merged[same] = Piece(item.where, merged[same].value.plus(item.value))
     chambers: list[Piece] = []
     for item in merged:
-        step()
+        step(CHEAP_STEP)
         rest = item.where
         split: list[Piece] = []
         for chamber in chambers:

@@ -47,7 +47,7 @@ def arguments(text: str) -> tuple[Any, list[Partition]]:
     """Return the program and its arguments with ends of lines."""
     program = program_from_text(FRAME % text)
     flow, where = flow_dependences(program), instances()
-    alone = candidates(flow, where, symmetric=True)
+    alone = candidates(flow, where, where[0].sizes(flow.program.parameters), symmetric=True)
     pool = (item.argument for item in with_ends([*alone, *merged_statements(flow, alone, where)], flow))
     return program, [item for item in pool if item.ends is not None]
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from math import prod, sqrt
+from math import sqrt
 
 import islpy as isl
 
+from shorthaul.affine.bounds.partition.parts import box_points
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import Cardinality, card
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.tuning import PHASE_OPERATIONS
 from shorthaul.graphs.csr import from_edges, strong_components
 
-_PARAM, _IN, _OUT, _SET = isl.dim_type.param, isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
+_IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Again:
 
     def at(self, sizes: Mapping[str, int]) -> float:
         """Return about how many loads later steps add at the sizes: a memory of S words keeps as many for each."""
-        return max(0.0, (_box(self.steps, sizes) - 1) * (self.words.at(sizes) - sizes["S"]))
+        return max(0.0, (box_points(self.steps, sizes) - 1) * (self.words.at(sizes) - sizes["S"]))
 
 
 def read_again(flow: DataFlow) -> tuple[Again, ...]:
@@ -59,7 +60,7 @@ def in_phases(flow: DataFlow, sizes: Mapping[str, int]) -> float:
 def in_partitions(flow: DataFlow, sizes: Mapping[str, int]) -> float:
     """Return about how many words K-partitions prove: 2 / sqrt(S) for an instance, as in a product of matrices."""
     deep = [item.domain for item in flow.program.statements if item.domain.dim(_SET) > 1]
-    return sum(_box(domain, sizes) for domain in deep) * 2 / sqrt(sizes["S"])
+    return sum(box_points(domain, sizes) for domain in deep) * 2 / sqrt(sizes["S"])
 
 
 def _found(flow: DataFlow) -> Iterator[Again]:
@@ -91,13 +92,3 @@ def _carried(item: Flow) -> int | None:
     left = item.relation.reset_tuple_id(_IN).reset_tuple_id(_OUT)
     axes = range(min(left.dim(_IN), left.dim(_OUT)))
     return next((axis for axis in axes if not left.is_subset(left.equate(_IN, axis, _OUT, axis))), None)
-
-
-def _box(points: isl.Set, sizes: Mapping[str, int]) -> float:
-    """Return the points of the least box around a set at the sizes."""
-    for at in range(points.dim(_PARAM)):
-        points = points.fix_val(_PARAM, at, isl.Val(sizes[points.get_dim_name(_PARAM, at)]))
-    if points.is_empty():
-        return 0.0
-    dims = range(points.dim(_SET))
-    return float(prod(points.dim_max_val(at).to_python() - points.dim_min_val(at).to_python() + 1 for at in dims))

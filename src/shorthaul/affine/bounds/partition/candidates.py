@@ -15,7 +15,7 @@ from shorthaul.affine.bounds.partition.brascamp_lieb import Limit, least_sum
 from shorthaul.affine.bounds.partition.k_partition import BAND, Partition, few_values, joined, partition
 from shorthaul.affine.bounds.partition.line_ends import best_beside_ends, with_line_ends
 from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, partition_certificate, projections_of, steps_of
-from shorthaul.affine.bounds.partition.parts import Ground, Part, sets_of, thickness, union_of, with_own
+from shorthaul.affine.bounds.partition.parts import Ground, Part, box_points, sets_of, thickness, union_of, with_own
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.effort import limited, step, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula, most_formula, rational
@@ -26,6 +26,7 @@ from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, least_events
 from shorthaul.affine.tuning import (
+    CHEAP_STEP,
     COMPARED_ARGUMENTS,
     LEAST_GAIN,
     MOST_ARGUMENTS,
@@ -123,13 +124,20 @@ def _formulas(argument: Partition, flow: DataFlow) -> SubBound | None:
 
 
 def candidates(
-    flow: DataFlow, where: tuple[Instance, ...], *, symmetric: bool, without: frozenset[str] = frozenset()
+    flow: DataFlow,
+    where: tuple[Instance, ...],
+    sizes: Mapping[str, int],
+    *,
+    symmetric: bool,
+    without: frozenset[str] = frozenset(),
 ) -> list[Candidate]:
-    """Return K-partition arguments for every statement not in ``without``, best first."""
+    """Return K-partition arguments for every statement not in ``without``, best first.
+
+    Statements of most instances at ``sizes`` are tried first.
+    """
     found: list[Candidate] = []
-    for statement in flow.program.statements:
-        if statement.name in without:
-            continue
+    tried = [item for item in flow.program.statements if item.name not in without]
+    for statement in sorted(tried, key=lambda item: -box_points(item.domain, sizes)):
         found.extend(until_out_of_effort(_of_statement(flow, statement.name, where, symmetric=symmetric)))
     return sorted(found, key=lambda item: -item.worth(0))
 
@@ -150,7 +158,7 @@ def _of_statement(
     dimensions = domain.dim(_SET)
     if dimensions < 2:
         return
-    usable = usable_paths(paths_into(flow, statement), dimensions)
+    usable = usable_paths(flow, statement)
     yield from _of_paths(flow, statement, usable, None, where, symmetric=symmetric)
     known: set[tuple[int, ...]] = set()
     with_others = joined(path.kernel for path in usable)
@@ -267,11 +275,23 @@ def _of_part(
             yield made
 
 
-def usable_paths(paths: Sequence[Path], dimensions: int) -> list[Path]:
-    """Return up to ten paths of full domain and a kernel that leaves something: two chains, four broadcasts of each."""
+def usable_paths(flow: DataFlow, statement: str) -> tuple[Path, ...]:
+    """Return up to ten paths into a statement of full domain and a kernel that leaves something; found once.
+
+    These are two chains and four broadcasts of each kernel.
+    """
+    key = usable_paths, statement
+    if key not in flow.known:
+        dimensions = flow.program.by_name[statement].domain.dim(_SET)
+        flow.known[key] = tuple(_usable(paths_into(flow, statement), dimensions)) if dimensions > 1 else ()
+    found: tuple[Path, ...] = flow.known[key]
+    return found
+
+
+def _usable(paths: Sequence[Path], dimensions: int) -> list[Path]:
     kept: list[Path] = []
     for path in paths:
-        step()
+        step(CHEAP_STEP)
         if len(path.kernel) < dimensions and thickness(path.domain) == dimensions:
             alike = [item for item in kept if item.kernel == path.kernel and item.is_chain == path.is_chain]
             if len(alike) < (2 if path.is_chain else 4):

@@ -51,6 +51,7 @@ from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span, unit
+from shorthaul.affine.tuning import CHEAP_STEP
 
 _SET = isl.dim_type.set
 #: The parameter that stands for the width of the band in which instances count less (see ``symmetric_reads``).
@@ -197,7 +198,7 @@ def _trimmed(parts: Sequence[Part], forbidden: isl.UnionSet) -> tuple[Part, ...]
     for _ in range(3):
         changed = False
         for first, second in itertools.permutations(range(count), 2):
-            step()
+            step(CHEAP_STEP)
             if not _meet(current, first, second):
                 continue
             shared = vertices_of(current, first).intersect(vertices_of(current, second))

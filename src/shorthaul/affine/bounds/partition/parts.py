@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from typing import Any, TypeVar
 
 import islpy as isl
@@ -178,6 +179,21 @@ def sets_of(union: isl.UnionSet) -> list[isl.Set]:
     union.foreach_set(found.append)
     kept = [item.coalesce() for item in found if not item.is_empty()]
     return sorted(kept, key=lambda item: (item.get_tuple_name() or "", str(item)))
+
+
+def box_points(points: isl.Set, sizes: Mapping[str, int]) -> float:
+    """Return the points of the least box around a set at the sizes.
+
+    >>> box_points(isl.Set("[N] -> { [i, j] : 0 <= i <= j < N }"), {"N": 10})
+    100.0
+    """
+    for at in range(points.dim(isl.dim_type.param)):
+        name = points.get_dim_name(isl.dim_type.param, at)
+        points = points.fix_val(isl.dim_type.param, at, isl.Val(sizes[name]))
+    if points.is_empty():
+        return 0.0
+    dims = range(points.dim(isl.dim_type.set))
+    return float(prod(points.dim_max_val(at).to_python() - points.dim_min_val(at).to_python() + 1 for at in dims))
 
 
 def thickness(points: isl.Set) -> int:

@@ -20,6 +20,7 @@ import islpy as isl
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span, unit
+from shorthaul.affine.tuning import CHEAP_STEP
 
 _IN, _PARAM, _DIV, _SET = isl.dim_type.in_, isl.dim_type.param, isl.dim_type.div, isl.dim_type.set
 #: The most paths into a statement, and the most steps of one.
@@ -100,7 +101,7 @@ def _paths_into(flow: DataFlow, statement: str) -> tuple[Path, ...]:
             if current not in steps:
                 steps[current] = affine_steps(flow, current)
             for last in steps[current]:
-                step()
+                step(CHEAP_STEP)
                 composed = function.apply_range(last.function).coalesce()
                 if composed.is_empty():
                     continue

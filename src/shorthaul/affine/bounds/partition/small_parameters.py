@@ -15,7 +15,7 @@ import islpy as isl
 from shorthaul.affine.bounds.partition.brascamp_lieb import least_sum
 from shorthaul.affine.bounds.partition.candidates import usable_paths
 from shorthaul.affine.bounds.partition.k_partition import few_values, joined
-from shorthaul.affine.bounds.partition.paths import Path, paths_into
+from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import Subspace
 from shorthaul.affine.tuning import COMPARED_ARGUMENTS, MOST_COMPARED_KERNELS, MOST_SMALL_PARAMETERS, MOST_SMALL_SETS
@@ -36,7 +36,7 @@ def small_sets(flow: DataFlow) -> Iterator[tuple[str, ...]]:
         domain, dimensions = statement.domain, statement.domain.dim(_SET)
         if dimensions < 2:
             continue
-        kernels = _kernels(usable_paths(paths_into(flow, statement.name), dimensions))
+        kernels = _kernels(usable_paths(flow, statement.name))
         names = _of_coordinates(domain, sorted(joined(kernels), reverse=True), flow.program.parameters)
         sigma = least_sum(kernels, dimensions) if names else None
         if sigma is None:

@@ -24,7 +24,7 @@ from shorthaul.affine.bounds.partition.brascamp_lieb import Exponents, best_expo
 from shorthaul.affine.bounds.partition.candidates import best_events, usable_paths
 from shorthaul.affine.bounds.partition.k_partition import fold, partition, sources_and_spill
 from shorthaul.affine.bounds.partition.parts import Part, as_union, sets_of, thickness, union_of_maps, united
-from shorthaul.affine.bounds.partition.paths import Path, affine_piece, affine_steps, paths_into
+from shorthaul.affine.bounds.partition.paths import Path, affine_piece, affine_steps
 from shorthaul.affine.effort import limited, results_within, step
 from shorthaul.affine.integer_sets.counting import at_least, card, count_formula, most_formula, rational
 from shorthaul.affine.integer_sets.dependences import DataFlow, maps_of
@@ -120,7 +120,7 @@ def chains_and_reads(flow: DataFlow, name: str) -> Iterator[tuple[Path, tuple[in
     width = flow.program.by_name[name].domain.dim(_SET)
     if width < 2:
         return
-    usable = usable_paths(paths_into(flow, name), width)
+    usable = usable_paths(flow, name)
     for chain in (path for path in usable if path.is_chain and len(path.levels) == 1):
         positions = axes(chain.kernel)
         if positions is not None and len(positions) < width:
@@ -188,7 +188,7 @@ def _reader(name: str) -> Callable[[DataFlow, Sums], FinishedSums | None]:
 
     def find(flow: DataFlow, sums: Sums) -> FinishedSums | None:
         width = flow.program.by_name[name].domain.dim(_SET)
-        usable = usable_paths(paths_into(flow, name), width) if width > 1 else []
+        usable = usable_paths(flow, name)
         for path in usable:
             tail = None if path.is_chain else to_sums(flow, path, sums)
             if tail is None:

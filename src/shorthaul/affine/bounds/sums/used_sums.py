@@ -22,7 +22,6 @@ import sympy
 from shorthaul.affine.bounds.hourglass import most_places, only
 from shorthaul.affine.bounds.partition.candidates import best_events, usable_paths
 from shorthaul.affine.bounds.partition.parts import sets_of
-from shorthaul.affine.bounds.partition.paths import paths_into
 from shorthaul.affine.bounds.sums.finished_sums import FinishedSums, all_sums, of_paths, sums_certificate, to_sums
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula
@@ -59,8 +58,7 @@ def used_sums(flow: DataFlow) -> Iterator[UsedSums]:
 
 def _of_statement(flow: DataFlow, name: str, sums: Any) -> Iterator[UsedSums]:
     """Yield the first argument for the instances of one statement."""
-    width = flow.program.by_name[name].domain.dim(_SET)
-    usable = usable_paths(paths_into(flow, name), width) if width > 1 else []
+    usable = usable_paths(flow, name)
     chains = [path for path in usable if path.is_chain and len(path.levels) == 1]
     for path in usable if chains else ():
         tail = None if path.is_chain else to_sums(flow, path, sums)
