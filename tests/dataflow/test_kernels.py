@@ -181,6 +181,15 @@ def selections(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return found, best, selection.evaluate(arrays, room, other, period, low, 3 * period), other, room.steps
 
 
+def executed(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    net = network(rng)
+    graph = disjunctive_graph(net, {b.id: b.delay + int(rng.integers(1, 3)) for b in net.network.buffers})
+    arrays = beside(kernels, PACKAGE + "modulo.selection_kernels").Graph(graph)
+    times = np.zeros((int(rng.integers(4, 8)), len(graph.names)), np.int64)
+    at = kernels.Execution(arrays, times, 4)
+    return kernels.execute(at, int(period_bound(net).value), 1.05), times, at.steps
+
+
 def branches(kernels: ModuleType, rng: np.random.Generator) -> Any:
     net = network(rng)
     graph = disjunctive_graph(net)
@@ -283,6 +292,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.exploration.tiles_kernels", moved_between_tiles),
     ("shorthaul.dataflow.modulo.annealing_kernels", selections),
     ("shorthaul.dataflow.modulo.selection_kernels", selections),
+    ("shorthaul.dataflow.modulo.self_timed_kernels", executed),
     ("shorthaul.dataflow.modulo.differences_kernels", branches),
     ("shorthaul.dataflow.modulo.propagation_kernels", branches),
     ("shorthaul.dataflow.modulo.branching_kernels", branches),

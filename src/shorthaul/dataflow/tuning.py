@@ -16,11 +16,13 @@ BRANCHING_STEPS = 3e8
 CLOSING_STEPS = 2.5e8
 #: Accesses that annealing on loads adds or takes away.
 LOAD_STEPS = 4e7
+#: Accesses and tokens that self-timed execution looks at.
+EXECUTION_STEPS = 9e7
 #: Buffers, and accesses to those that change, looked at where actors move between tiles alone (random actors, too).
 TILING_STEPS = 1e8
 #: Tasks of networks that are built, and schedules laid out, for an exact solve.
 SOLVED_TASKS = 5e3
-#: Tasks of networks that are built and scheduled by a list with few tokens (50 and 100 random actors).
+#: Tasks of networks that are built, and schedules laid out, for self-timed execution and local search (random actors).
 LISTED_TASKS = 4.5e4
 #: Actors and ends of channels for which a schedule of little latency is made (sobel, sobel4, multicamera, random).
 SOONEST_TASKS = 5.5e4
@@ -204,6 +206,9 @@ MEMORY_ROUNDS = 12
 MEMORY_TURNS = 3
 #: Rounds of the local search: first and last temperature as shares of the lower bound, and whether to start afresh.
 COOLINGS = ((0.003, 0.003, True), (0.005, 0.001, False))
+#: Self-timed iterations, and those that nothing holds back; by what shares of their period later ones are held back,
+#: the second where the first leaves them unlike, and how many of the last ones are looked at.
+ITERATIONS, HELD_BACK, LAST_ITERATIONS = (11, 5), (1.02, 1.1), 4
 #: Moves of the local search and nodes of a tree in the first round; every round has twice as many.
 FIRST_MOVES = 4000
 FIRST_NODES = 1200

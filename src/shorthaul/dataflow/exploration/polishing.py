@@ -32,12 +32,11 @@ from shorthaul.dataflow.mapping.binding import (
     mapped_point,
     needed_capacities,
 )
-from shorthaul.dataflow.mapping.list_schedule import list_schedule
 from shorthaul.dataflow.mapping.loads_kernels import Loads
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Problem
 from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.modulo.memory_limits import filled, fits
-from shorthaul.dataflow.modulo.periodic import Schedule, annealed_within, dive_effort
+from shorthaul.dataflow.modulo.periodic import annealed_within, dive_effort, self_timed_within
 from shorthaul.dataflow.modulo.solver import Decided, Solved, decide_mapping, make_point, solve_mapping
 from shorthaul.dataflow.options import Decoding, PlanOptions
 from shorthaul.dataflow.plan import Point
@@ -317,11 +316,11 @@ class _Polishing:
         if not self.is_soon:
             if candidate.point is not None:
                 return self._solved_again(candidate, candidate.point)
-            points = [self._listed(mapping, tasks)]
+            points = [self._self_timed(mapping, tasks, small=candidate.small)]
             if not candidate.small:
                 points.append(self._greedy(candidate))
             best = min((point for point in points if point is not None), key=self._excess, default=None)
-            return None if best is None else Solved(best, candidate.load if self.exact else best.period, "a list")
+            return None if best is None else Solved(best, candidate.load if self.exact else best.period, "self-timed")
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
         warm = candidate.point
         is_known = self._rival(candidate) < math.inf or self.constraints.max_footprint is not None
@@ -373,8 +372,11 @@ class _Polishing:
         except InfeasibleError:
             return None
 
-    def _listed(self, mapping: Decisions, tasks: int) -> Point | None:
-        """Return the point of a mapping that a list schedule with few tokens makes."""
+    def _self_timed(self, mapping: Decisions, tasks: int, *, small: bool) -> Point | None:
+        """Return the point of a mapping that self-timed execution makes, with few tokens if ``small``.
+
+        Else buffers may hold more where their memories have room.
+        """
         self.search.spend(tasks / tuning.LISTED_TASKS)
         application, platform = self.instance.application, self.instance.platform
         network = substitute_mrbs(application, mapping.xi)
@@ -384,13 +386,15 @@ class _Polishing:
         if memory is None:
             return None
         net = mapped(application, platform, network, mapping.binding, memory)
-        listed = list_schedule(net, tokens, self.search)
-        if listed is None:
+        if not small:
+            tokens = filled(net, platform.memories, tokens, self.most_bytes)
+        schedule = self_timed_within(net, int(period_bound(net).value), self.search, tokens, atomic=self.atomic)
+        if schedule is None:
             return None
-        held = needed_capacities(net, listed[1], listed[0], atomic_firing=self.atomic)
+        held = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=self.atomic)
         if not fits(net, platform.memories, held):
             return None
-        return make_point(self.instance, mapping, net, Schedule(*listed, 1), held)
+        return make_point(self.instance, mapping, net, schedule, held)
 
     def _solved_again(self, candidate: Candidate, point: Point) -> Solved:
         """Return what local search makes of a point of a mapping.

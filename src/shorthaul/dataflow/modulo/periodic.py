@@ -24,6 +24,7 @@ from shorthaul.dataflow.modulo import (
     differences_kernels,
     propagation_kernels,
     selection_kernels,
+    self_timed_kernels,
 )
 from shorthaul.dataflow.modulo.disjunctive_graph import (
     DisjunctiveGraph,
@@ -46,6 +47,8 @@ _TURNS_AT_ONCE = 8
 _STEPS_PER_TURN = 15
 #: Bytes of an entry that is kept to be taken back: its place and its value.
 _ENTRY_BYTES = 16
+#: Longer than any period.
+_NEVER = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,34 @@ def annealed_within(
     hot, cold, _ = tuning.COOLINGS[1]
     solver.anneal(solver.first, moves, hot * least, cold * least)
     return solver.schedule(hint.period, dict(hint.starts), capacities, atomic=atomic)
+
+
+def self_timed_within(
+    net: MappedNetwork, least: int, search: Search, capacities: Mapping[str, int], *, atomic: bool = False
+) -> Schedule | None:
+    """Return the schedule in which iterations of a self-timed execution end with buffers of these ``capacities``.
+
+    What the last ones have in the mean, or one of them, says what follows what; where no period suffices for that, the
+    first one does, without those after it. None where firings wait for one another in a circle.
+    """
+    graph = disjunctive_graph(net, capacities, atomic=atomic)
+    solver = _Solver(graph, net, {}, _NEVER, least, search)
+    for held_back in tuning.HELD_BACK:
+        times = np.zeros((tuning.ITERATIONS[0], len(graph.names)), np.int64)
+        at = self_timed_kernels.Execution(solver.layout, times, tuning.ITERATIONS[1])
+        period = self_timed_kernels.execute(at, least, held_back)
+        search.spend(at.steps / tuning.EXECUTION_STEPS)
+        if not period:
+            return None
+        late = times[-tuning.LAST_ITERATIONS :]
+        mean = (late - period * np.arange(len(late))[:, None]).mean(axis=0).astype(np.int64)
+        for some in (mean, *late[1:]):
+            solver.take(some, period)
+        if solver.period < _NEVER:
+            break
+    else:
+        solver.take(times[0], max(int((times[0] + graph.duration).max()), least))
+    return solver.schedule(_NEVER, {}, capacities, atomic=atomic)
 
 
 def least_schedule(
@@ -278,6 +309,14 @@ class _Solver:
         self.search.spend((self.room.steps - done) / tuning.SELECTION_STEPS)
         if period < self.period:
             self.period, self.best = period, best
+
+    def take(self, times: IntArray, period: int) -> None:
+        """Take the orders that times have at a period, if they have a schedule of a shorter one than the best."""
+        found, done = times.copy(), self.room.steps
+        least = selection_kernels.evaluate(self.layout, self.room, found, period, self.least, self.period - 1)
+        self.search.spend((self.room.steps - done) / tuning.SELECTION_STEPS)
+        if least < self.period:
+            self.period, self.best = least, found - whole_periods(self.graph, found, least)
 
     def decide(self, target: int, nodes: int) -> None:
         """Look for a schedule of period ``target`` at most, or for a proof that there is none, in ``nodes`` nodes."""

@@ -1,4 +1,4 @@
-"""Schedules whose buffers hold few tokens: the checker replays them, and searches for large networks use them."""
+"""Self-timed schedules whose buffers hold few tokens: the checker replays them, and large networks start from them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from shorthaul.dataflow.exploration.few_tokens import few_tokens
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import build
 from shorthaul.dataflow.mapping.binding import determine_channel_bindings, mapped, needed_capacities
-from shorthaul.dataflow.mapping.list_schedule import list_schedule
 from shorthaul.dataflow.model import Actor, Application, Channel
-from shorthaul.dataflow.modulo.periodic import Schedule, annealed_within
+from shorthaul.dataflow.modulo.periodic import annealed_within, self_timed_within
 from shorthaul.dataflow.modulo.solver import make_point
 from shorthaul.dataflow.verbs.planning import plan
 from shorthaul.dataflow.workloads.generators import platform24, random_graph
 
 
-def listed(seed: int) -> int:
-    """Assert that the list schedule of a small problem keeps all rules and its buffers their tokens; return 1 if any."""
+def executed(seed: int, *, atomic: bool = False) -> int:
+    """Assert that a self-timed schedule of a small problem keeps all rules and its buffers their tokens; 1 if any."""
     problem = small_problem(seed, most_actors=8)
     try:
         network = substitute_mrbs(problem.application, problem.mapping.xi)
@@ -35,28 +34,27 @@ def listed(seed: int) -> int:
     memory = determine_channel_bindings(network, problem.platform, problem.mapping, tokens)
     assert memory is not None
     net = mapped(problem.application, problem.platform, network, problem.mapping.binding, memory)
-    found = list_schedule(net, tokens)
+    least = int(period_bound(net).value)
+    found = self_timed_within(net, least, Search(effort=1), tokens, atomic=atomic)
     assert found is not None, seed
-    period, starts = found
-    held = needed_capacities(net, starts, period)
+    held = needed_capacities(net, found.starts, found.period, atomic_firing=atomic)
     assert all(held[name] <= count for name, count in tokens.items()), (seed, held, tokens)
     instance = build(problem.application, problem.platform)
-    point = make_point(instance, problem.mapping, net, Schedule(period, starts, 1), held)
+    point = make_point(instance, problem.mapping, net, found, held)
     assert not check_point(problem.application, problem.platform, point).violations, seed
-    least = int(period_bound(net).value)
-    better = annealed_within(net, least, Search(effort=0.02), point, tokens, 500)
-    assert least <= better.period <= period
+    better = annealed_within(net, least, Search(effort=0.02), point, tokens, 500, atomic=atomic)
+    assert least <= better.period <= found.period
     return 1
 
 
-def test_every_list_schedule_is_right() -> None:
-    found = [listed(7000 + number) for number in samples(60)]
+def test_every_self_timed_schedule_is_right() -> None:
+    found = [executed(7000 + number, atomic=number % 3 == 0) for number in samples(60)]
     assert sum(found) > len(found) // 2
 
 
 @pytest.mark.slow
-def test_every_list_schedule_is_right_at_length() -> None:
-    assert sum(listed(seed) for seed in range(20_000, 22_000)) > 1500
+def test_every_self_timed_schedule_is_right_at_length() -> None:
+    assert sum(executed(seed, atomic=seed % 3 == 0) for seed in range(20_000, 22_000)) > 1500
 
 
 def test_readers_come_first_where_tokens_are_there() -> None:
@@ -72,19 +70,6 @@ def test_tokens_that_replaced_multicasts_lose_are_not_counted_on() -> None:
     ends = (("a", "m", 0, 8), ("m", "b", 1, 8), ("m", "d", 0, 8), ("a", "b", 1, 1))
     channels = tuple(Channel(f"c{i}", s, d, size, delay) for i, (s, d, delay, size) in enumerate(ends))
     assert few_tokens(Application("behind", actors, channels)).tolist() == [1, 1, 1, 2]
-
-
-def test_an_ended_search_ends_the_list() -> None:
-    application, platform = random_graph(12, 0.3, 2, 2000, 3), platform24()
-    core, network = platform.cores[0].id, substitute_mrbs(application, {})
-    names = [channel.id for channel in application.channels]
-    tokens = dict(zip(names, few_tokens(application).tolist(), strict=True))
-    mapping = {actor.id: core for actor in application.actors}
-    net = mapped(application, platform, network, mapping, dict.fromkeys(names, next(iter(platform.memories))))
-    search = Search(effort=1)
-    assert list_schedule(net, tokens, search) is not None
-    search.spend(1)
-    assert list_schedule(net, tokens, search) is None
 
 
 @pytest.mark.slow
