@@ -168,7 +168,7 @@ def test_every_changed_number_is_found(name: str) -> None:
     assert not missed(name, 1)
 
 
-@pytest.mark.parametrize("name", ["jacobi-2d", pytest.param("seidel-2d", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", quick(("jacobi-2d", "seidel-2d"), ("jacobi-2d",)))
 def test_a_value_that_is_wrong_where_sizes_are_large_is_found(name: str) -> None:
     """At sizes at which instances are counted nothing tells it from the true one."""
     document, sizes = certified(name)
@@ -183,7 +183,9 @@ def test_formulas_that_others_hide_are_verified() -> None:
     """An argument made for the sizes is the largest one near them only; what a minimum in it hides is found too."""
     program, sizes = case("gemm").workload, {"NI": 900, "NJ": 1100, "NK": 1000, "S": 65_536}
     flow = flow_dependences(program)
-    document = as_bound(program, lower_bound(program, flow=flow, sizes=sizes), sizes, flow).document()
+    document = as_bound(
+        program, lower_bound(program, flow=flow, sizes=sizes, search=Search(effort=0.5)), sizes, flow
+    ).document()
     document = json.loads(json.dumps(document))
     made = next(at for at, part in enumerate(document["certificate"]["parts"]) if part["events"].isdecimal())
     paths = (("formula",), ("certificate", "parts", made, "value"))

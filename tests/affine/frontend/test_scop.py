@@ -201,6 +201,7 @@ def test_what_is_read_whatever_the_data_are(value: str, sure: set[str]) -> None:
     assert program.has_choices() == (len(sure) < len(program.statements[0].reads))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("token", ["a", '\\"'])
 def test_long_text_takes_time_by_its_length(token: str) -> None:
     """Text of 200,000 characters around a kernel, which would take minutes if places were looked at twice."""

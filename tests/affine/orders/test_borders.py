@@ -130,7 +130,8 @@ def tile_numbers(
     return result
 
 
-@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 80))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 80))
 def test_random_stencils(seed: int) -> None:
     draw = random.Random(seed)
     flow = flow_dependences(program_from_text(random_stencil(draw)))
@@ -249,7 +250,7 @@ def test_loads_on_a_grid_are_exact() -> None:
 
 def test_tiles_of_given_sizes_are_chosen() -> None:
     sizes = {"TSTEPS": 60, "N": 300, "S": 2000}
-    here = at_sizes(upper_of("seidel-2d"), flow_of("seidel-2d"), sizes, Search(effort=1))
+    here = at_sizes(upper_of("seidel-2d"), flow_of("seidel-2d"), sizes, Search(effort=0.5))
     assert isinstance(here.steps[0], BorderedStep)
     assert here.value(sizes) < upper_of("seidel-2d").value(sizes) / 1.2
 
@@ -261,11 +262,11 @@ def test_coordinates_that_load_as_much_are_compared_by_their_borders() -> None:
     found = bordered(step, sizes)
     assert found is not None
     assert (
-        at_sizes(upper_of("jacobi-2d"), flow_of("jacobi-2d"), sizes, Search(effort=1)).value(sizes) < 0.8 * found.rate
+        at_sizes(upper_of("jacobi-2d"), flow_of("jacobi-2d"), sizes, Search(effort=0.5)).value(sizes) < 0.8 * found.rate
     )
 
 
-@pytest.mark.parametrize("words", [26, 62])
+@pytest.mark.parametrize("words", [26, pytest.param(62, marks=pytest.mark.slow)])
 def test_what_tiles_hold_is_counted_value_by_value(words: int) -> None:
     """Two coupled fields, copied back: tiles are larger than if all at the margins were held throughout."""
     inside = "for (int i = 1; i < n - 1; i++)"

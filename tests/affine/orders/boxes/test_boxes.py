@@ -398,7 +398,11 @@ DIVIDED = """void f(int n, double A[n][n], double D[n]) {
 
 
 @pytest.mark.parametrize(
-    ("text", "most"), [(DIVIDED, 6.5e6), (DIVIDED.replace("j <= i", "j < n").replace("A[j][k]", "A[k][j]"), 1.45e7)]
+    ("text", "most"),
+    [
+        (DIVIDED, 6.5e6),
+        pytest.param(DIVIDED.replace("j <= i", "j < n").replace("A[j][k]", "A[k][j]"), 1.45e7, marks=pytest.mark.slow),
+    ],
 )
 def test_what_is_changed_in_place_comes_with_its_last_reader(text: str, most: float) -> None:
     """To divide the columns in a phase of their own loads all of them once more."""

@@ -61,7 +61,8 @@ def test_clusters_load_no_more_than_said(seed: int) -> None:
     assert loads <= here.value(sizes)
 
 
-@pytest.mark.parametrize("seed", samples(6))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
 def test_clusters_of_tiles_alone(seed: int) -> None:
     draw = random.Random(seed)
     program = program_from_text(sums_of_pairs(draw))
