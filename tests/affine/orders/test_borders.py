@@ -277,7 +277,7 @@ def test_what_tiles_hold_is_counted_value_by_value(words: int) -> None:
   }}
 }}"""
     flow = flow_dependences(program_from_text(text))
-    upper = upper_bound(flow.program, flow=flow, search=Search(effort=3))
+    upper = upper_bound(flow.program, flow=flow, search=Search(effort=1))
     sizes = {"T": 20, "n": 50, "S": words}
     cdag = concrete_cdag(flow.program, sizes, flow)
     (step,) = (found for item in upper.steps if isinstance(item, Step) and (found := bordered(item, sizes)))
@@ -302,7 +302,7 @@ def test_what_tiles_in_space_hold_is_counted_in_their_lattice(edges: tuple[int, 
   for (int t = 0; t < T; t++) {loops} A[(t + 1) % 2][i][j][k] = {near};
 }}"""
     flow = flow_dependences(program_from_text(text))
-    upper = upper_bound(flow.program, flow=flow, search=Search(effort=3))
+    upper = upper_bound(flow.program, flow=flow, search=Search(effort=1))
     sizes = {"T": 14, "n": 14, "S": 400}
     (step,) = (found for item in upper.steps if isinstance(item, Step) and (found := bordered(item, sizes)))
     step = replace(step, tiles=dict(zip(step.tiles, edges, strict=True)), origin={}, counted=None, room=None)

@@ -402,6 +402,6 @@ def test_what_loads_its_inputs_is_not_tried_in_panels() -> None:
     """Where every value is read once there is nothing to gain, and little effort is spent."""
     loops = "for (int h = 0; h < H; h++) for (int i = 0; i < N; i++) for (int j = 0; j <= i; j++)"
     text = f"void f(int H, int N, double A[H][N][N], double s[H][N]) {{ {loops} A[h][i][j] /= s[h][i]; }}"
-    flow, search = flow_dependences(program_from_text(text)), Search(effort=9)
+    flow, search = flow_dependences(program_from_text(text)), Search(effort=3)
     upper_bound(flow.program, flow=flow, search=search)
     assert search.spent() < 0.2

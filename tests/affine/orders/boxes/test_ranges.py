@@ -124,6 +124,6 @@ def test_a_range_without_instances_is_left_out() -> None:
       for (int i = 0; i < n; i++) for (int j = i; j < n; j += 3) for (int k = 0; k < n; k++) A[k] = C[j][i]; }""")
     flow, sizes = flow_dependences(program), {"n": 8, "S": 6}
     upper = upper_bound(program, flow=flow, search=Search(effort=0.5))
-    here = at_sizes(upper, flow, sizes, Search(effort=2))
+    here = at_sizes(upper, flow, sizes, Search(effort=1))
     loads, _ = replayed(here, flow, sizes)
     assert loads <= here.value(sizes)
