@@ -20,6 +20,7 @@ from shorthaul.pebble.bounds.grids import isoperimetry
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.states import automorphisms, layered_search, pattern_databases, potentials, recomputation
+from shorthaul.pebble.states.priced_parts import chains_of, problem_of
 from shorthaul.pebble.workloads.kernels_as_graphs import fft, stencil
 from shorthaul.pebble.workloads.sparse import cg
 
@@ -149,7 +150,7 @@ def layers_with_prices(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def graphs_that_are_too_large(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cdag, budget = sample(rng, 9)
     with form_of(kernels):
-        problem = potentials.problem_of(cdag, budget, potentials.chains_of(cdag))
+        problem = problem_of(cdag, budget, chains_of(cdag))
         most = int(rng.integers(2, 60))
         found = potentials.lattice_of(problem, most_sets=most, most_steps=2 * most)
         return 0 if found is None else list(found)

@@ -12,14 +12,8 @@ from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.states import lattice_kernels, potentials
 from shorthaul.pebble.states import potential_kernels as kernels
 from shorthaul.pebble.states.layered_search import Cut, layered
-from shorthaul.pebble.states.potentials import (
-    Chains,
-    Potentials,
-    chains_of,
-    initial_prices,
-    lattice_of,
-    problem_of,
-)
+from shorthaul.pebble.states.potentials import Potentials, initial_prices, lattice_of
+from shorthaul.pebble.states.priced_parts import Chains, chains_of, problem_of
 
 
 def random_cdag(rng: np.random.Generator, n: int, most: int) -> Cdag:
@@ -105,18 +99,18 @@ def test_the_flow_is_the_gradient() -> None:
             assert (ahead[0] - before) / step == pytest.approx(gradient[kind, entry], abs=2e-3)
 
 
-def prices_of(cdag: Cdag, budget: int) -> Potentials:
-    found = initial_prices(cdag, budget)
+def prices_of(cdag: Cdag, budget: int, *, sets: int = 2**14, start: Potentials | None = None) -> Potentials:
+    found = initial_prices(cdag, budget, most_sets=sets, start=start)
     assert found is not None
     return found
 
 
-def agree(seeds: range, largest: int) -> None:
+def agree(seeds: range, largest: int, sets: int = 2**14) -> None:
     for seed in seeds:
         cdag, budget = sample(seed, largest)
         excess = least_traffic(cdag, budget, recompute=False) - cdag.algorithmic_bound()
         limit = excess + int(np.random.default_rng(seed).integers(0, 4)) * int(np.gcd.reduce(cdag.weights))
-        prices = prices_of(cdag, budget)
+        prices = prices_of(cdag, budget, sets=sets)
         for steps in range(3):
             assert prices.excess <= excess, seed
             potential = prices.potential(Search())
@@ -130,6 +124,14 @@ def agree(seeds: range, largest: int) -> None:
             assert empty.plan is None
             assert empty.complete
             prices.climb(limit, search=Search(effort=0.02 * (steps + 1)))
+            if not prices.is_whole:
+                assert prices.sets <= sets * (steps + 1)
+                prices = prices_of(cdag, budget, sets=sets * (steps + 2), start=prices)
+
+
+@pytest.mark.parametrize("sets", [3, 12])
+def test_prices_of_parts_and_searches_agree_with_the_game(sets: int) -> None:
+    agree(range(30, 42), 8, sets)
 
 
 def test_bounds_and_searches_agree_with_the_game() -> None:
@@ -155,6 +157,7 @@ def test_chains_are_one_value() -> None:
 @pytest.mark.timeout(7200)
 def test_bounds_and_searches_agree_with_the_game_on_many() -> None:
     agree(range(1000, 2500), 10)
+    agree(range(2500, 4000), 10, 12)
 
 
 def test_a_climb_proves_an_optimum() -> None:
@@ -183,6 +186,8 @@ def test_a_guided_beam_finds_a_good_plan() -> None:
 def test_graphs_that_are_too_large_get_none() -> None:
     assert initial_prices(case("fft:n=32,word=1").workload, 12) is None  # nodes
     tree = case("kary:k=2,depth=6,word=1").workload
-    assert initial_prices(tree, 12) is None  # computed sets
-    assert initial_prices(tree, 12, most_sets=2**20, search=Search(effort=0.02)) is None
+    found = initial_prices(tree, 12, most_sets=2**14, search=Search(effort=0.5))  # of a part of it
+    assert found is not None
+    assert not found.is_whole
+    assert found.sets <= 2**14
     assert initial_prices(build([2**15, 1, 1], [0, 1], [2, 2]), 2**16) is None  # weights

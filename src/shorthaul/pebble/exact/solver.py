@@ -163,9 +163,11 @@ class _Solver:
         """Begin the pass again with a potential of what is still to come, after beams that it guides."""
         if self.gap() <= 0 or self._search.expired():
             return
-        if self._prices is None:
+        if self._prices is None or not self._prices.is_whole:
             most_sets = int(tuning.PRICED_SETS * effort)
-            self._prices = potentials.initial_prices(self._cdag, self._budget, most_sets=most_sets, search=self._search)
+            self._prices = potentials.initial_prices(
+                self._cdag, self._budget, most_sets=most_sets, search=self._search, start=self._prices
+            )
         found = self._prices
         if found is None or found.is_flat or self._search.expired():
             return
@@ -190,6 +192,7 @@ class _Solver:
 
     def _price_many(self, prices: Potentials, effort: float) -> None:
         """Let the prices of a graph with many computed sets go on climbing, then begin the pass again with them."""
+        effort = min(effort, tuning.MANY_PART * self._search.left())
         self._climb(prices, tuning.MANY_SHARE * effort)
         if self.gap() <= 0 or self._search.expired():
             return

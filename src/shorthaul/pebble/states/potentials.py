@@ -21,6 +21,7 @@ from shorthaul.pebble.states import lattice_kernels
 from shorthaul.pebble.states import potential_kernels as kernels
 from shorthaul.pebble.states.pattern_database_kernels import SetTable, enter_all
 from shorthaul.pebble.states.potential_kernels import Potential
+from shorthaul.pebble.states.priced_parts import Chains, Problem, chains_of, least_needed, part_of, problem_of
 
 WordArray = npt.NDArray[np.uint64]
 ByteArray = npt.NDArray[np.uint8]
@@ -49,6 +50,8 @@ _WHOLE = 2**16
 _FIRST_PRICE = 0.5
 #: Steps of the climb between two exact bounds, on a lattice of up to so many steps and on a larger one.
 _STEPS, _FEW_STEPS, _MANY = 10, 4, 2**19
+#: So many more values than are too few to drop are tried to drop at most.
+_MORE_DROPPED = 15
 #: Computed sets priced in one call: a look at the clock and for Ctrl-C in between.
 _CALL = 2**15
 #: The climb ends when this many exact bounds on end have risen by less than so much of what is missing to the limit.
@@ -89,16 +92,6 @@ def _nothing() -> Potential:
 NO_POTENTIAL = _nothing()
 
 
-class Problem(NamedTuple):
-    """The arrays of :class:`lattice_kernels.Problem`."""
-
-    weights: IntArray
-    before: WordArray
-    touchers: WordArray
-    touched: ByteArray
-    room: IntArray
-
-
 class Lattice(NamedTuple):
     """The arrays of :class:`lattice_kernels.Lattice`."""
 
@@ -109,63 +102,6 @@ class Lattice(NamedTuple):
     live_first: IntArray
     live: ByteArray
     classes: SmallArray
-
-
-class Chains(NamedTuple):
-    """The values of a graph, computed ones first, and the ``nodes`` that each of them stands for, in order."""
-
-    nodes: list[list[int]]
-    computed: int
-
-
-def chains_of(cdag: Cdag) -> Chains:
-    """Return the values that prices are for: inputs read more than once, and chains of computed nodes.
-
-    A node joins the chain of the one operand that was computed if nothing else reads that, it weighs no more, and
-    nothing else reads the inputs that it reads. A plan stays as cheap if all of a chain is computed with its first
-    node, in the room of that: what it holds until then in the place of the operand it holds of the result. So what is
-    proven with chains as one node holds of the graph.
-    """
-    readers, given, weights = cdag.children.degrees(), cdag.is_input(), cdag.weights
-    chain: dict[int, list[int]] = {}
-    for v in cdag.order.tolist():
-        if given[v]:
-            continue
-        operands = cdag.parents.neighbours(v).tolist()
-        inner = [p for p in operands if not given[p]]
-        others = all(readers[p] == 1 for p in operands)
-        if len(inner) == 1 and others and weights[v] <= weights[inner[0]]:
-            chain[v] = chain[inner[0]]
-            chain[v].append(v)
-        else:
-            chain[v] = [v]
-    computed = [nodes for v, nodes in chain.items() if nodes[0] == v]
-    inputs = [[v] for v in np.flatnonzero(given & (readers > 1)).tolist()]
-    return Chains(computed + inputs, len(computed))
-
-
-def problem_of(cdag: Cdag, budget: int, chains: Chains) -> Problem:
-    """Return the graph as the kernels see it, in units of the weights' divisor."""
-    unit = int(np.gcd.reduce(cdag.weights))
-    count, size = chains.computed, len(chains.nodes)
-    value = {v: number for number, nodes in enumerate(chains.nodes) for v in nodes}
-    weights = np.array([cdag.weights[nodes[-1]] // unit for nodes in chains.nodes], dtype=np.int64)
-    touched, room = np.zeros((count, size), dtype=np.uint8), np.empty(count, dtype=np.int64)
-    before, touchers = [0] * count, [0] * size
-    for number in range(count):
-        first = chains.nodes[number][0]
-        room[number] = (budget - int(cdag.weights[first])) // unit
-        touched[number, number] = 1
-        for v in chains.nodes[number]:
-            for p in cdag.parents.neighbours(v).tolist():
-                operand = value.get(p)
-                room[number] -= int(cdag.weights[p]) // unit if v == first else 0
-                if operand is not None and operand != number:
-                    touched[number, operand] = 1
-                    before[number] |= 1 << operand if operand < count else 0
-        for operand in np.flatnonzero(touched[number]).tolist():
-            touchers[operand] |= 1 << number
-    return Problem(weights, np.array(before, dtype=np.uint64), np.array(touchers, dtype=np.uint64), touched, room)
 
 
 def lattice_of(
@@ -219,9 +155,16 @@ def _by_class(problem: Problem, lattice: Lattice) -> Lattice:
 
 
 def initial_prices(
-    cdag: Cdag, budget: int, *, most_sets: int = _FEW_SETS, search: Search | None = None
+    cdag: Cdag,
+    budget: int,
+    *,
+    most_sets: int = _FEW_SETS,
+    search: Search | None = None,
+    start: Potentials | None = None,
 ) -> Potentials | None:
-    """Return the prices to begin with; None if the graph has too many nodes, computed sets or weights.
+    """Return the prices to begin with; None if the graph has too many nodes or weights.
+
+    They are of the largest part with at most so many computed sets, and at first those of ``start``, a smaller part.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> found = initial_prices(fft(n=4, word=1), 3)
@@ -233,11 +176,20 @@ def initial_prices(
     if cdag.n > MOST_NODES or int(cdag.weights.sum()) > _MOST_WEIGHT * unit:
         return None
     chains = chains_of(cdag)
-    if chains.computed > _MOST_COMPUTED:
-        return None
-    problem = problem_of(cdag, budget, chains)
-    lattice = lattice_of(problem, most_sets=min(_MOST_SETS, max(_FEW_SETS, most_sets)), search=search)
-    return None if lattice is None else Potentials(cdag.n, chains, problem, lattice, unit)
+    order = least_needed(cdag, chains)
+    most_sets = min(_MOST_SETS, most_sets)
+    fewest, most = max(0, chains.computed - _MOST_COMPUTED), len(order)
+    fitting: tuple[Chains, Problem, Lattice] | None = None
+    while fewest <= most and not (search is not None and search.expired()):
+        dropped = (fewest + min(most, fewest + _MORE_DROPPED)) // 2
+        part = part_of(chains, set(order[:dropped]))
+        problem = problem_of(cdag, budget, part)
+        lattice = lattice_of(problem, most_sets=most_sets, search=search)
+        if lattice is None:
+            fewest = dropped + 1
+        else:
+            fitting, most = (part, problem, lattice), dropped - 1
+    return None if fitting is None else Potentials(cdag.n, *fitting, unit, chains.computed, start)
 
 
 class Potentials:
@@ -247,7 +199,17 @@ class Potentials:
     is less; ``is_flat`` tells that it hardly rises any more.
     """
 
-    def __init__(self, n: int, chains: Chains, problem: Problem, lattice: Lattice, unit: int) -> None:
+    def __init__(
+        self,
+        n: int,
+        chains: Chains,
+        problem: Problem,
+        lattice: Lattice,
+        unit: int,
+        computed: int,
+        start: Potentials | None,
+    ) -> None:
+        self.is_whole = chains.computed == computed
         self._n, self._chains, self._unit = n, chains, unit
         self._problem, self._graph = problem, lattice_kernels.Problem(*problem)
         self._pace = _APART if len(lattice.sets) <= _MOST_PRICED_APART else _BY_CLASS
@@ -261,11 +223,13 @@ class Potentials:
         self.is_flat = False
         self.excess = 0
         self._begin()
+        if start is not None:
+            self._go_on_from(start)
 
     @property
     def is_small(self) -> bool:
         """True if the graph has few computed sets: then prices climb in no time."""
-        return self._pace is _APART
+        return self._pace is _APART and self.is_whole
 
     @property
     def sets(self) -> int:
@@ -283,6 +247,26 @@ class Potentials:
         self._mean, self._square = np.zeros_like(self._prices), np.zeros_like(self._prices)
         self._over = np.zeros(len(lattice.sets))
         self._over_steps = np.zeros(len(lattice.nodes))
+
+    def _go_on_from(self, start: Potentials) -> None:
+        """Take the prices of a smaller part, where it has the first entry of a class."""
+        lattice, known = self._lattice, start._lattice
+        numbers = {nodes[0]: number for number, nodes in enumerate(start._chains.nodes)}
+        names = np.array([numbers.get(nodes[0], -1) for nodes in self._chains.nodes], dtype=np.int64)
+        classes, entries = np.unique(lattice.classes, return_index=True)
+        sets = lattice.sets[np.searchsorted(lattice.live_first, entries, side="right") - 1]
+        shares = np.zeros(len(sets), dtype=np.uint64)
+        for number, name in enumerate(names[: self._chains.computed].tolist()):
+            if name >= 0:
+                shares |= (sets >> np.uint64(number) & np.uint64(1)) << np.uint64(name)
+        by_set = np.argsort(known.sets)
+        rows = by_set[np.searchsorted(known.sets[by_set], shares).clip(max=len(by_set) - 1)]
+        owners = names[lattice.live[entries]]
+        keys = np.repeat(np.arange(len(known.sets)), np.diff(known.live_first)) * 256 + known.live
+        at = np.searchsorted(keys, rows * 256 + owners).clip(max=len(keys) - 1)
+        found = (known.sets[rows] == shares) & (owners >= 0) & (keys[at] == rows * 256 + owners)
+        self._prices[:, classes[found]] = start._best_prices[:, known.classes[at[found]]]
+        self._number = start._number
 
     def climb(self, limit: int, *, search: Search) -> None:
         """Raise the bound until time is up, it hardly rises, or no plan with an excess below ``limit`` is left."""
