@@ -251,6 +251,8 @@ class Potentials:
     def _go_on_from(self, start: Potentials) -> None:
         """Take the prices of a smaller part, where it has the first entry of a class."""
         lattice, known = self._lattice, start._lattice
+        if len(known.live) == 0:
+            return
         numbers = {nodes[0]: number for number, nodes in enumerate(start._chains.nodes)}
         names = np.array([numbers.get(nodes[0], -1) for nodes in self._chains.nodes], dtype=np.int64)
         classes, entries = np.unique(lattice.classes, return_index=True)
