@@ -69,7 +69,7 @@ class CodeText:
     ``body`` are its statements as written, ``declarations`` those of the data it uses ("double A[N][M]"), by name;
     ``private`` are those declared in the region. ``arguments`` are the names that the function takes, in order,
     ``integers`` declare its parameters ("int n"), by name, ``macros`` are integer macros that it uses; ``locals`` are
-    further declarations that the body needs.
+    further declarations that the body needs, ``tables`` arrays of constants.
     """
 
     body: str = ""
@@ -79,6 +79,7 @@ class CodeText:
     integers: Mapping[str, str] = field(default_factory=dict)
     macros: Mapping[str, int] = field(default_factory=dict)
     locals: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -389,3 +389,23 @@ def test_extents_that_are_needed() -> None:
     }"""
     with pytest.raises(InputError, match="extents are not declared"):
         made(source, "n=9,S=40")
+
+
+def test_tables_are_no_arguments() -> None:
+    source = """enum { DIM = 3 };
+    const double w[DIM] = {0.5, 3. / 10, 0.2};
+    double t[DIM] = {1, 2, 3};
+    void f(int n, double (*x)[DIM], double *y) {
+      static const double v[2][2] = {{1, 2}, {3, 4}};
+      for (int i = 0; i < n; i++) for (int d = 0; d < DIM; d++) y[i] += t[d] * w[d] * x[i][d] * v[i % 2][d % 2];
+    }"""
+    program = shorthaul.affine.program_from_text(source)
+    assert program.code.tables == (
+        "static const double v[2][2] = {{1, 2}, {3, 4}};",
+        "static const double w[3] = {0.5, 3. / 10, 0.2};",
+    )
+    assert program.code.arguments == ("t", "n", "x", "y")
+    assert (
+        "f_tiled(double t[restrict DIM], int n, double (*restrict x)[DIM]"
+        in shorthaul.affine.code(program, size="n=9,S=30").extra["code"]
+    )

@@ -242,6 +242,16 @@ EQUAL = {
         "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) for (int l = 0; l < T; l++) x[(i * (m + 1) + j + 1) * T + l] = 0;",
         "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) for (int l = 0; l < T; l++) U[i][j + 1][l] = 0;",
     ),
+    "tables in subscripts": (
+        "static const int e[3] = {0, 1, -1}; for (int q = 0; q < 3; q++) for (int i = 1; i < n; i++) { int j = i + e[q]; A[q][j] = B[j][q] * e[q]; }",
+        ("for (int i = 1; i < n; i++) A[0][i] = B[i][0] * 0; for (int i = 1; i < n; i++) A[1][i + 1] = B[i + 1][1] * 1;"
+         "for (int i = 1; i < n; i++) A[2][i - 1] = B[i - 1][2] * -1;"),
+    ),
+    "steps that change": (
+        "for (int l = 1; l < 8; l *= 2) for (int i = 0; i < n; i += 2 * l) c[i + l] = d[i];",
+        ("for (int i = 0; i < n; i += 2) c[i + 1] = d[i]; for (int i = 0; i < n; i += 4) c[i + 2] = d[i];"
+         "for (int i = 0; i < n; i += 8) c[i + 4] = d[i];"),
+    ),
     "numbers that locals stand for": (
         "const int s = 2, k = s + 1; for (int i = 0; i < n; i += s) c[i * k / s] = d[i % k];",
         "for (int i = 0; i < n; i += 2) c[i * 3 / 2] = d[i % 3];",

@@ -103,7 +103,10 @@ class _File:
             "HEAD": self._head(),
             "SIZES": self._sizes(),
             "GLOBALS": "\n".join(
-                f"static {item.declaration};" for item in self.data if item.is_global and not item.is_array
+                [
+                    *self.code.tables,
+                    *(f"static {item.declaration};" for item in self.data if item.is_global and not item.is_array),
+                ]
             ),
             "NAME": self.name,
             "SIGNATURE": signature,

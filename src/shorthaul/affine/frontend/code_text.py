@@ -101,11 +101,13 @@ def code_text(region: Region, symbols: Symbols, parameters: Sequence[str], array
     unread = mentioned & {*region.declarations} - symbols.written
     free = (names_in(sized.values()) & {*declared} | unread) - {*arrays}
     integers |= {name: _declared(name, declared, "int") for name in sorted(free - {*integers, *macros, *inside})}
-    data = {name: _declared(name, {**declared, **sized}, "double") for name in arrays}
+    tables = {name: region.tables[name] for name in arrays if name in region.tables}
+    data = {name: _declared(name, {**declared, **sized}, "double") for name in arrays if name not in tables}
     known = {**data, **integers}
     return CodeText(
         body=body,
         declarations=data,
+        tables=tuple(tables.values()),
         private=tuple(name for name in arrays if name in inside),
         arguments=tuple(name for name in region.declarations if name in known and name not in inside),
         integers=integers,

@@ -28,6 +28,8 @@ _OPERATORS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
+    "<<": lambda a, b: a << b if 0 <= b < 64 else 0,
+    ">>": lambda a, b: a >> b if 0 <= b < 64 else 0,
     "<": lambda a, b: int(a < b),
     ">": lambda a, b: int(a > b),
     "<=": lambda a, b: int(a <= b),

@@ -16,8 +16,12 @@ from shorthaul.affine.frontend.rewriting.counting import with_moves_apart, with_
 from shorthaul.affine.frontend.rewriting.exchanges import without_exchanges
 from shorthaul.affine.frontend.rewriting.initial_values import (
     refuse_designators,
+    tables_in,
+    tables_text,
     with_values_assigned,
+    without_static_lists,
     without_static_values,
+    written_out,
 )
 from shorthaul.affine.frontend.rewriting.inlining import inlined
 from shorthaul.affine.frontend.rewriting.jumps import without_jumps
@@ -58,6 +62,7 @@ class Region:
     constants: Mapping[str, Any]  #: locals before the region that are initialised -> expression
     text: Preprocessed
     renamed: Mapping[str, str] = field(default_factory=dict)  #: what names that hid others were
+    tables: Mapping[str, str] = field(default_factory=dict)  #: arrays that keep the values of their declarations, in C
 
     def place(self, node: Any) -> Place:
         """Return where in the file ``node`` stands."""
@@ -83,7 +88,8 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     before = [chunk.text for chunk in chunks if not chunk.is_function and chunk.start < chosen.start]
     integers = dict(done.integers)
     fixed = [text for text in before if re.search(r"\b(?:const|enum)\b", text)]
-    for item in _declared(fixed, [*typedefs]):
+    constants_of_file = list(_declared(fixed, [*typedefs]))
+    for item in constants_of_file:
         integers |= _numbers(item, integers)
     for item in _declared(before, typedefs):
         structures_in([item], structures)
@@ -115,8 +121,15 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         body, constants = find(definition.body, declarations, chosen.name)
         items = without_exchanges(with_moves_apart(with_steps_as_numbers(body, integers)), declarations, constants)
         plain = c_ast.Compound(without_walking(items, declarations, constants))
-        region = Region(chosen.name, (), declarations, constants, replace(done, integers=integers), renamed)
+        tables = tables_in([plain], plain)
+        own = {node.name for node in nodes([plain]) if isinstance(node, c_ast.Decl)} | {*declarations} - outside.keys()
+        of_file = {name: item for name, item in tables_in(constants_of_file, plain).items() if name not in own}
+        lasting = {**of_file, **{name: item for name, item in tables.items() if "static" in item.storage}}
+        told = tables_text(lasting, integers)
+        region = Region(chosen.name, (), declarations, constants, replace(done, integers=integers), renamed, told)
         refuse_designators(plain, region.place)
+        plain = without_static_lists(plain, declarations)
+        plain.block_items = written_out(plain.block_items, {**of_file, **tables}, integers)
         made = with_values_assigned(flattened(plain, declarations, structures), region.place)
         return replace(region, body=tuple(made.block_items))
 
