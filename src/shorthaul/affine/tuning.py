@@ -66,18 +66,17 @@ INPUTS_EFFORT = 1.0
 #: Shares of what is left for the arguments of the lower bound, and then for the derived order.
 LOWER_SHARE = 0.55
 UPPER_SHARE = 0.6
-#: The effort of the first round of a search for an order at given sizes, which is done whatever there is; each further
-#: one has twice as much, and half of that for a formula (most take 0.1 to 0.3 to their end).
+#: The effort of the first round of a search for an order at given sizes, which is done whatever there is. The next one
+#: has as much for an order and half of it for a formula (these take 0.1 to 0.5), each further one twice that.
 FIRST_ROUND = 0.2
 #: The share of what is left for the order of emitted C.
 CODE_SHARE = 0.9
 #: The share of what is left for orders at given sizes; the rest is for its formulas, or to replay it (32 plans
 #: with an effort of 1.5: 3 % fewer loads than with 0.6).
 SIZED_SHARE = 0.9
-#: The effort from which the order at one S of a sweep is searched from the start and of S near it (of eight
-#: kernels most are found with 0.2 alone), and the share of this for the one; boxes for another S take 0.02 to 0.05.
-SWEPT_EFFORT = 0.3
-SWEPT_SHARE = 0.6
+#: Neighbouring points of a sweep whose orders are searched together, one after the other, more of them where there
+#: would be more groups than that; not varied.
+SWEPT_TOGETHER, MOST_SWEPT_GROUPS = 6, 8
 #: The share of the arguments in ``plan``, and in ``check`` of a given plan.
 PLAN_LOWER_SHARE = 0.3
 REPLAY_LOWER_SHARE = 0.8

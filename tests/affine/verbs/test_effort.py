@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from shorthaul.affine.effort import OutOfEffortError, charged_to, limited, patie
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions
-from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
+from shorthaul.affine.orders.upper_bound import Formulas, UpperBound, upper_bound
 from shorthaul.affine.verbs.bound import bound
 from shorthaul.affine.verbs.deriving import over_memory
 from shorthaul.affine.verbs.planning import check, plan
@@ -108,15 +109,26 @@ def test_verbs_without_effort() -> None:
         plan(program, size="NI=9,NJ=9,NK=9,S=16", search=Search(effort=NOTHING))
 
 
-def test_a_point_of_a_sweep_takes_no_more_than_its_effort() -> None:
+def test_a_point_of_a_sweep_has_its_first_round_whatever_its_effort() -> None:
     program, sizes = kernel("gemm"), {"NI": 40, "NJ": 40, "NK": 40, "S": 300}
     flow = flow_dependences(program)
-    derived, search = Derived(program, True, flow, upper_bound(program, flow=flow)), Search(effort=0.01)
+    derived, search = Derived(program, True, flow, Formulas(flow)), Search(effort=0.01)
     (found,), (whole,) = (_found(_Task(derived, (sizes,)), item).loads for item in (search, Search()))
     assert search.expired()
     assert found.words is not None
     assert whole.words is not None
-    assert found.words > whole.words
+    assert whole.words <= found.words <= 1.05 * whole.words
+
+
+def test_a_sweep_never_loses_with_effort_or_memory() -> None:
+    sizes = ",".join(f"{name}=6" for name in kernel("convolution").parameters)
+    curve = {"size": sizes, "least": 256, "most": 36_864, "points": 3}
+    efforts = (0.1, 0.3, 1, 2)
+    rows = [sweep(kernel("convolution"), **curve, effort=effort).extra["points"] for effort in efforts]
+    loads = [[item["loads_words"] for item in row] for row in rows]
+    assert all(more <= less for row in loads for less, more in pairwise(row))
+    assert all(more <= less for a, b in pairwise(loads) for less, more in zip(a, b, strict=True))
+    assert loads[0][0] < 2 * loads[-1][0]
 
 
 def test_points_of_a_sweep_share_what_was_found_for_one() -> None:

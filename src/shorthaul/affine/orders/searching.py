@@ -15,7 +15,8 @@ from math import inf
 from operator import is_
 
 from shorthaul.affine import effort
-from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
+from shorthaul.affine.orders.boxes.fixed import refitted
 from shorthaul.affine.orders.boxes.steps import WholeStep
 from shorthaul.affine.orders.joining.panels import improved
 from shorthaul.affine.orders.joining.phases import divides_a_nest, tried
@@ -38,23 +39,52 @@ def order_and_formula(
 
     The first round is done whatever the effort of ``search``, which is charged for it.
     """
-    share = inf if search.left() == inf else FIRST_ROUND
-    first = search.beside(share)
-    with effort.charged_to(first):
+    with effort.charged_to(_beside(search)) as first:
         formulas = Formulas(flow, small)
-        sized = SizedSearch(flow, sizes, small, slack, formulas.counts)
-        if share < inf:
-            sized.further(formulas.found)
     search.spend(first.spent() if search.effort is not None else 0.0)
-    while not search.expired() and not (formulas.is_done and sized.done is formulas.found):
+    (best,) = orders_at(formulas, [sizes], search, slack)
+    return best, formulas.found
+
+
+def orders_at(
+    formulas: Formulas, every: Sequence[Mapping[str, int]], search: Search, slack: Slack = NO_SLACK
+) -> list[UpperBound]:
+    """Return the best order found at each of several ``sizes``, which differ in S alone, and go on with ``formulas``.
+
+    The first round at the least, the middle and the largest S is done whatever the effort of ``search``; what is found
+    at the middle one is fitted to others.
+    """
+    program, middle = formulas.flow.program, len(every) // 2
+    conflicts = Conflicts(program, accesses_of(program))
+    flow, small, counts = formulas.flow, formulas.small, formulas.counts
+    searches = [SizedSearch(flow, sizes, small, slack, counts, conflicts) for sizes in every]
+    # the least S first, whose order is one for all, the middle and the largest, then some everywhere
+    turns = sorted(range(len(every)), key=lambda at: (at > 0, at != middle, at < len(every) - 1, at % 4 > 0, at % 2))
+    share = inf if search.left() == inf else FIRST_ROUND
+    for place, at in enumerate(turns if share < inf else ()):
+        part = _beside(search) if place < 3 else search.within(share)
+        with effort.charged_to(part):
+            searches[at].fit(searches[middle])
+            searches[at].further(formulas.plain, first=True)
+        search.spend(part.spent() if place < 3 and search.effort is not None else 0.0)
+    while not search.expired():
         if not formulas.is_done:
             with effort.charged_to(search.within(share / 2)), suppress(effort.OutOfEffortError):
                 formulas.further()
-        if sized.done is not formulas.found:
-            with effort.charged_to(search.within(inf if formulas.is_done else share)):
-                sized.further(formulas.found)
+        waiting = [searches[at] for at in turns if searches[at].done is not formulas.found]
+        if formulas.is_done and not waiting:
+            break
+        for item in waiting:
+            with effort.charged_to(search.within(inf if formulas.is_done and len(every) == 1 else share)):
+                item.further(formulas.found)
+                item.fit(searches[middle])
         share *= 2
-    return sized.best or formulas.found, formulas.found
+    return [item.best or formulas.found for item in searches]
+
+
+def _beside(search: Search) -> Search:
+    """Return what the first round is charged to: at small efforts it is more than there is."""
+    return search.beside(inf if search.left() == inf else FIRST_ROUND)
 
 
 def at_sizes(
@@ -83,13 +113,20 @@ class SizedSearch:
     """
 
     def __init__(
-        self, flow: DataFlow, sizes: Mapping[str, int], small: Sequence[str], slack: Slack, counts: Counts
+        self,
+        flow: DataFlow,
+        sizes: Mapping[str, int],
+        small: Sequence[str],
+        slack: Slack,
+        counts: Counts,
+        conflicts: Conflicts | None = None,
     ) -> None:
-        self.flow = flow
+        self.flow, self.sizes = flow, sizes
         self.best: UpperBound | None = None
         self.done: UpperBound | None = None
-        self._boxes = partial(Boxes, flow, sizes, small, slack=slack, counts=counts)
+        self._boxes = partial(Boxes, flow, sizes, small, slack=slack, counts=counts, conflicts=conflicts)
         self._improved: list[tuple[AnyStep, ...]] = []  # everything was tried to improve these
+        self._fitted: list[UpperBound] = []
 
     @cached_property
     def boxes(self) -> Boxes:
@@ -105,33 +142,46 @@ class SizedSearch:
         boxes = self.boxes
         return read_from_elsewhere(self.flow, boxes.reads, boxes.sizes) * sum(boxes.weights.values())
 
-    def further(self, upper: UpperBound) -> UpperBound:
-        """Return the best order once the search has gone on from ``upper``, to its end or to that of its effort."""
+    def further(self, upper: UpperBound, *, first: bool = False) -> UpperBound:
+        """Return the best order once the search has gone on from ``upper``, to its end or to that of its effort.
+
+        In the ``first`` round to the first boxes found.
+        """
         self.best = upper if self.best is None else self.best
         with suppress(effort.OutOfEffortError):
-            self._go_on(upper)
-            if not effort.is_out_of_effort():
+            self._go_on(upper, first)
+            if not effort.is_out_of_effort() and not first:
                 self.done = upper
         return self.best
 
-    def _go_on(self, upper: UpperBound) -> None:
+    def _go_on(self, upper: UpperBound, first: bool) -> None:
         boxes, found, finished = self.boxes, upper, None
         if self._whole is not None:
             self.best = replace(upper, steps=(self._whole,))
             return
         self._take(upper)
         least = self._least
-        for steps in tried(self.flow, upper.steps, boxes):
+        for steps in tried(self.flow, upper.steps, boxes, first=first):
             ordered = in_order(self.flow, steps or found.steps)  # fewer where phases need one another
             if steps and len(ordered) == len(steps) and boxes.total(steps) < boxes.total(found.steps):
                 found = replace(upper, steps=tuple(ordered))
                 self._take(found)
             is_near = NEAR_THE_INPUTS * boxes.total(self.best.steps if self.best else ()) < least
-            if (is_near or steps is None) and found is not finished and boxes.total(found.steps) > least:
+            if not first and (is_near or steps is None) and found is not finished and boxes.total(found.steps) > least:
                 finished = found
                 self._improve(found)
             if is_near and not divides_a_nest(self.flow, found.steps):
                 break
+
+    def fit(self, other: SizedSearch) -> None:
+        """Take the best order of ``other``, found for another S, fitted to this one, if it loads less."""
+        given = other.best
+        if given is None or other is self or any(given is known for known in self._fitted):
+            return
+        with suppress(effort.OutOfEffortError):
+            steps = (refitted(step, other.sizes["S"], self.sizes) for step in given.steps)
+            self._take(replace(given, steps=tuple(steps)))
+            self._fitted.append(given)
 
     def _take(self, made: UpperBound) -> None:
         """Take an order as the best if it loads less."""

@@ -65,7 +65,7 @@ class Boxes:
     ``weights`` say what a load counts into each memory, by its words, the largest first; without them there is S only.
     ``slack`` has the shares of loads that rows of one cell and boxes without room for strips count more. What has a
     place in ``given`` is tried there too; with edges ``fixed`` of loops outside of all others, it is tried alone.
-    ``counts`` has what was counted before.
+    ``counts`` has what was counted before, and ``conflicts`` what is known of these, at other sizes too.
     """
 
     def __init__(
@@ -78,12 +78,13 @@ class Boxes:
         given: Placement | None = None,
         fixed: Mapping[int, int] | None = None,
         counts: Counts | None = None,
+        conflicts: Conflicts | None = None,
     ) -> None:
         self.flow, self.sizes, self.small, self.slack, self.given = flow, sizes, small, slack, given or {}
         self.fixed = fixed or {}
         self.parameters = {name: sizes[name] for name in flow.program.parameters}
         self.counts = counts or Counts(flow, small)
-        self.conflicts = Conflicts(flow.program, accesses_of(flow.program))
+        self.conflicts = conflicts or Conflicts(flow.program, accesses_of(flow.program))
         self.reads = {item.name: reads_of(flow, item.name) for item in flow.program.statements}
         self.weights = weights or {sizes["S"]: 1.0}
         self.turns = SizedGroups(self, small)

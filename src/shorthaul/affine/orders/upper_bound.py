@@ -30,7 +30,7 @@ from shorthaul.affine.orders.joining.turns import read_from_elsewhere
 from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
 from shorthaul.affine.orders.pieces.passed import PassedStep
-from shorthaul.affine.orders.placement import Read, Row, placements, reads_of
+from shorthaul.affine.orders.placement import Placement, Read, Row, placements, reads_of
 from shorthaul.affine.orders.skewing import kind, moved, skewed_placements
 from shorthaul.affine.orders.tile_policy import Counts, Phase, Policy, best_policy, make_phase, unused_name
 from shorthaul.affine.orders.tile_steps import Edge, Step
@@ -159,7 +159,8 @@ def upper_bound(
 class Formulas:
     """The search for an order for all sizes; what is known of phases is remembered, so it may be gone on with.
 
-    ``found`` is the best order so far, program order at first; the search ``is_done`` once nothing was cut short.
+    ``found`` is the best order so far, ``plain`` the program order with all uses loaded. The search ``is_done`` once
+    nothing was cut short.
     """
 
     def __init__(self, flow: DataFlow, small: tuple[str, ...] = ()) -> None:
@@ -168,10 +169,11 @@ class Formulas:
         self.reads = {item.name: reads_of(flow, item.name) for item in flow.program.statements}
         self._known: dict[frozenset[str], AnyStep] = {}
         self._cut: set[frozenset[str]] = set()
+        self._tried: _Tried = {}
         self.parts = components(flow)
         # counts what it needs, which is remembered
         plain = [untiled(names, self.reads, self.counts) for names in self.parts]
-        self.found = self._ordered(plain)
+        self.found = self.plain = self._ordered(plain)
 
     def further(self) -> UpperBound:
         """Return the best order once the search has gone on, to its end or to that of its effort."""
@@ -180,7 +182,7 @@ class Formulas:
         steps = _fused(self.flow, [self._best_step(names) for names in self.parts], self._best_step)
         made = self._ordered(steps)
         rates = [sum(item.rate for item in order.steps) for order in (made, self.found)]
-        self.found = made if rates[0] <= rates[1] else self.found
+        self.found = made if rates[0] < rates[1] else self.found
         self.is_done = not effort.is_out_of_effort() and not self._cut
         return self.found
 
@@ -193,7 +195,7 @@ class Formulas:
             ordered = [item.name for item in self.flow.program.statements if item.name in key]
             self._known[key] = plain = untiled(ordered, self.reads, self.counts)
             with suppress(effort.OutOfEffortError):
-                self._known[key] = _in_turns(_tiled(self.flow, plain, self.reads), self.turning)
+                self._known[key] = _in_turns(_tiled(self.flow, plain, self.reads, self._tried), self.turning)
             if effort.is_out_of_effort():
                 self._cut.add(key)
         return self._known[key]
@@ -205,26 +207,41 @@ def untiled(names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: C
     return Step(tuple(names), None, None, sum(counts.number((item.domain,)) for item in mine), counts, mine)
 
 
-def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]]) -> AnyStep:
-    """Return the statements in the best tiled order, panels included."""
+#: Phases with their best policies, by their statements, their placement, and whether values are together.
+_Tried = dict[tuple[object, ...], tuple[Phase, tuple[Policy, float] | None]]
+
+
+def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]], known: _Tried) -> AnyStep:
+    """Return the statements in the best tiled order, panels included; ``known`` is what was tried to its end."""
     names, counts, mine = plain.names, plain.counts, plain.reads
+
+    def tried(placement: Placement, *, together: bool = True) -> tuple[Phase, tuple[Policy, float] | None]:
+        key = (names, *placement.items(), together)
+        if key in known:
+            return known[key]
+        phase = make_phase(flow, names, placement, reads, counts, together=together)
+        result = phase, _tried(phase)
+        if not effort.is_out_of_effort():
+            known[key] = result
+        return result
+
     made: dict[str, Step] = {}
     seen: set[tuple[tuple[Row, ...], ...]] = set()  # skewed, several placements are one
-    for placement in placements(counts.distances, names, reads):
-        first = make_phase(flow, names, placement, reads, counts)
-        turned = {moved(item): item for item in skewed_placements(placement, mine)} if first.only_chains else {}
-        skewed = (
-            make_phase(flow, names, item, reads, counts, together=together)
-            for shape, item in turned.items()
-            if shape not in seen
-            for together in ((True, False) if len(names) > 1 else (True,))
-        )
-        for phase in chain((first,), skewed):
-            found = _tried(phase)
-            if found is not None:  # of mirror images, which load the same, one
-                key = f"{found[1]:.9g} {kind(row.factors for row in phase.placement[names[0]])}"
-                made.setdefault(key, Step(names, phase, found[0], found[1], counts, mine))
-        seen |= turned.keys()
+    with suppress(effort.OutOfEffortError):
+        for placement in placements(counts.distances, names, reads):
+            first = tried(placement)
+            turned = {moved(item): item for item in skewed_placements(placement, mine)} if first[0].only_chains else {}
+            skewed = (
+                tried(item, together=together)
+                for shape, item in turned.items()
+                if shape not in seen
+                for together in ((True, False) if len(names) > 1 else (True,))
+            )
+            for phase, found in chain((first,), skewed):
+                if found is not None:  # of mirror images, which load the same, one
+                    key = f"{found[1]:.9g} {kind(row.factors for row in phase.placement[names[0]])}"
+                    made.setdefault(key, Step(names, phase, found[0], found[1], counts, mine))
+            seen |= turned.keys()
     if not made:
         return plain
     best, *others = sorted(made.values(), key=lambda item: float(f"{item.rate:.9g}"))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
@@ -13,9 +12,10 @@ import numpy as np
 from shorthaul.affine import tuning, views
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.effort import OutOfEffortError, charged_to
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.options import BoundOptions, SweepOptions
-from shorthaul.affine.orders.boxes.fixed import refitted
-from shorthaul.affine.orders.searching import at_sizes
+from shorthaul.affine.orders.searching import orders_at
+from shorthaul.affine.orders.upper_bound import Formulas
 from shorthaul.affine.orders.upper_report import orders_text
 from shorthaul.affine.plan import Plan, SweepExtra, SweepPoint, UpperDocument
 from shorthaul.affine.sizes import FAST_MEMORY, require_sizes
@@ -25,7 +25,6 @@ from shorthaul.affine.verbs.deriving import (
     dependences_in_time,
     drawn_data_flow,
     operations_at,
-    upper_bound_in_time,
     upper_document_in_time,
 )
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, Workload
@@ -116,13 +115,13 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     each = [{**sizes, FAST_MEMORY: size} for size in spaced]
     with search, charged_to(search):
         flow = dependences_in_time(program)
-        upper = upper_bound_in_time(program, flow, search.part(1 - tuning.LOWER_SHARE))
+        formulas = _formulas(flow, search.part(1 - tuning.LOWER_SHARE))
         widths = bytes_of_loads(program, sizes, flow)
-        derived = Derived(program, upper is not None, flow, upper)
+        derived = Derived(program, formulas is not None, flow, formulas)
         too_small = lack_of_room(program, sizes, spaced[0])
-        least = float("inf") if upper is None else 0 if too_small is None else too_small.demand
+        least = float("inf") if formulas is None else 0 if too_small is None else too_small.demand
         of_bound = _Task(derived, tuple(each), options.profile)
-        groups = _groups([at for at in each if at[FAST_MEMORY] >= least], search)
+        groups = _groups([at for at in each if at[FAST_MEMORY] >= least])
         found = dict(_run([*(_Task(derived, group) for group in groups), of_bound], search))
         bounds = found.pop(len(groups), _Found()).bounds or _bounds(of_bound, search)
         known = {
@@ -153,13 +152,20 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     )
 
 
-def _groups(sizes: Sequence[Mapping[str, int]], search: Search) -> list[tuple[Mapping[str, int], ...]]:
-    """Return neighbouring sizes in groups, as many as there is effort for searching orders from the start."""
-    count = len(sizes)
-    if search.effort is not None:
-        count = max(1, min(count, int(search.left() * (1 - tuning.LOWER_SHARE) / tuning.SWEPT_EFFORT)))
-    ends = [len(sizes) * at // max(1, count) for at in range(count + 1)]
-    return [tuple(sizes[first:last]) for first, last in pairwise(ends)]
+def _formulas(flow: DataFlow | None, search: Search) -> Formulas | None:
+    """Return what is known of orders for all sizes, None if the search ends before their uses are counted."""
+    found: Formulas | None = None
+    with suppress(OutOfEffortError), charged_to(search):
+        found = None if flow is None else Formulas(flow)
+        if found is not None:
+            found.further()
+    return found
+
+
+def _groups(sizes: Sequence[Mapping[str, int]]) -> list[tuple[Mapping[str, int], ...]]:
+    """Return neighbouring sizes in groups whose orders are searched together."""
+    width = max(tuning.SWEPT_TOGETHER, -(-len(sizes) // tuning.MOST_SWEPT_GROUPS))
+    return [tuple(sizes[at : at + width]) for at in range(0, len(sizes), width)]
 
 
 def _run(tasks: Sequence[_Task], search: Search) -> Iterator[tuple[int, _Found]]:
@@ -177,27 +183,20 @@ def _found(task: _Task, search: Search) -> _Found:
     if task.profile:
         return _Found(bounds=_bounds(task, search))
     try:
-        flow, upper = task.derived.known(search)
-        if upper is None or not task.sizes:
-            return _Found()
-        middle = task.sizes[len(task.sizes) // 2]
-        best = at_sizes(upper, flow, middle, search.part(tuning.SWEPT_SHARE if len(task.sizes) > 1 else 1.0))
+        _, formulas = task.derived.known(search)
     except OutOfEffortError:
         return _Found()
-    found = dict.fromkeys(range(len(task.sizes)), upper) | {len(task.sizes) // 2: best}
-    with suppress(OutOfEffortError), charged_to(search):
-        for at in sorted(found, key=lambda at: (at % 4 > 0, at % 2)):  # where the effort ends, some everywhere
-            steps = (refitted(step, middle[FAST_MEMORY], task.sizes[at]) for step in best.steps)
-            made = replace(best, steps=tuple(steps))
-            found[at] = made if made.value(task.sizes[at]) < found[at].value(task.sizes[at]) else found[at]
-    pairs = zip(found.values(), task.sizes, strict=True)
+    if formulas is None or not task.sizes:
+        return _Found()
+    pairs = zip(orders_at(formulas, task.sizes, search), task.sizes, strict=True)
     return _Found(tuple(_Loads(made.value(sizes), made.value_bytes(sizes), orders_text(made)) for made, sizes in pairs))
 
 
 def _bounds(task: _Task, search: Search) -> _Bounds:
     flow = upper = None
     with suppress(OutOfEffortError):
-        flow, upper = task.derived.known(search)
+        flow, formulas = task.derived.known(search)
+        upper = None if formulas is None else formulas.found
     share = tuning.LOWER_SHARE if search.effort is None else 1.0  # of the time, which the points take too
     options = BoundOptions(profile=task.profile)
     found = lower_bound(task.derived.program, options, flow=flow, search=search, share=share)

@@ -21,7 +21,7 @@ from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
-from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
+from shorthaul.affine.orders.upper_bound import Formulas, UpperBound
 from shorthaul.affine.orders.upper_report import in_program_order, nearness, reference_value
 from shorthaul.affine.plan import Plan, UpperDocument
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
@@ -62,21 +62,23 @@ class Derived:
         program: Program,
         has_order: bool,
         flow: DataFlow | None = None,
-        upper: UpperBound | None = None,
+        formulas: Formulas | None = None,
         cdag: ConcreteCdag | None = None,
     ) -> None:
-        self.program, self.has_order, self.flow, self.upper, self._cdag = program, has_order, flow, upper, cdag
+        self.program, self.has_order, self.flow, self.formulas, self._cdag = program, has_order, flow, formulas, cdag
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _sent, (pickle.dumps(self.program), self.has_order)
 
-    def known(self, search: Search) -> tuple[DataFlow, UpperBound | None]:
-        """Return flow and order; deriving them takes time, but no effort: the search that sent this has paid."""
-        if self.flow is None or (self.upper is None and self.has_order):
+    def known(self, search: Search) -> tuple[DataFlow, Formulas | None]:
+        """Return flow and orders for all sizes. Deriving them takes no effort: the search that sent this has paid."""
+        if self.flow is None or (self.formulas is None and self.has_order):
             with _for_time_alone(search):
                 self.flow = flow_dependences(self.program)
-                self.upper = upper_bound(self.program, flow=self.flow) if self.has_order else None
-        return self.flow, self.upper
+                self.formulas = Formulas(self.flow) if self.has_order else None
+                if self.formulas is not None:
+                    self.formulas.further()
+        return self.flow, self.formulas
 
     def flow_in_time(self, search: Search) -> DataFlow | None:
         """Return the data flow, None if the time is up before it is known."""

@@ -17,10 +17,17 @@ if TYPE_CHECKING:
     from shorthaul.affine.orders.sized import Boxes
 
 
-def tried(flow: DataFlow, given: Sequence[AnyStep], boxes: Boxes) -> Iterator[list[AnyStep] | None]:
-    """Yield the phases of all orders that are compared; None where what comes next may take all the effort."""
+def tried(
+    flow: DataFlow, given: Sequence[AnyStep], boxes: Boxes, *, first: bool = False
+) -> Iterator[list[AnyStep] | None]:
+    """Yield the phases of all orders that are compared; None where what comes next may take all the effort.
+
+    Those of the ``first`` round are in the first boxes found.
+    """
     yield from boxes.turned(given, first=True)
     yield from _in_first_boxes(flow, given, boxes)
+    if first:
+        return
     starts = [[boxes.bordered(item) for item in given]]
     yield starts[0]
     parts = components(flow)
