@@ -34,6 +34,7 @@ class Part:
     domain: isl.Set
     order: tuple[int, ...]
     families: tuple[tuple[isl.UnionMap, ...], ...]
+    chains: tuple[bool, ...]
     own: frozenset[str]
 
     @cached_property
@@ -77,7 +78,6 @@ class Argument:
     """The certificate of one K-partition argument, read."""
 
     parts: tuple[Part, ...]
-    chains: tuple[bool, ...]
     kernels: tuple[Space, ...]
     folds: tuple[int, ...]
     moved: int | None
@@ -91,6 +91,16 @@ class Argument:
         """The number of coordinates."""
         return len(self.parts[0].order)
 
+    @cached_property
+    def chains(self) -> tuple[bool, ...]:
+        """Whether a family consists of chains, in some part at least."""
+        return tuple(map(any, zip(*(part.chains for part in self.parts), strict=True)))
+
+    @property
+    def is_mixed(self) -> bool:
+        """True if a family consists of chains in one part and of broadcasts in another one."""
+        return any(part.chains != self.chains for part in self.parts)
+
     def vertices(self, family: int) -> isl.UnionSet:
         """Return every vertex of the family's paths in all parts."""
         return union_of_sets(part.vertices(family) for part in self.parts)
@@ -103,11 +113,11 @@ class Argument:
 def argument_of(given: Mapping[str, Any], reads: Reads) -> Argument:
     """Return the argument in a certificate; raises :class:`InputError` where it does not fit the graph."""
     try:
-        parts = tuple(_part(item, frozenset(map(str, given["own"])), reads) for item in given["parts"])
+        own = frozenset(map(str, given["own"]))
+        parts = tuple(_part(item, given["chains"], own, reads) for item in given["parts"])
         kernels = tuple(spanned([[int(value) for value in row] for row in rows]) for rows in given["kernels"])
         made = Argument(
             parts,
-            tuple(bool(item) for item in given["chains"]),
             kernels,
             tuple(int(item) for item in given["folds"]),
             None if given["moved"] is None else int(given["moved"]),
@@ -118,8 +128,8 @@ def argument_of(given: Mapping[str, Any], reads: Reads) -> Argument:
         )
     except (KeyError, TypeError, ValueError, AttributeError, isl.Error) as error:
         raise InputError(f"is no certificate of a K-partition: {error}"[:200], place="part") from None
-    count, width = len(made.chains), made.width
-    alike = all(len(part.families) == count and len(part.order) == width for part in parts)
+    count, width = len(made.parts[0].chains), made.width
+    alike = all(len(part.families) == len(part.chains) == count and len(part.order) == width for part in parts)
     rows = all(len(row) == width for space in given["kernels"] for row in space)
     if [list(map(list, space)) for space in kernels] != given["kernels"]:
         raise InputError("must be in reduced echelon form, without common factors", place="kernels")
@@ -136,7 +146,7 @@ def _ends(given: Mapping[str, Any] | None, width: int) -> isl.UnionMap:
     return isl.UnionMap(str(given["relation"]))
 
 
-def _part(given: Mapping[str, Any], own: frozenset[str], reads: Reads) -> Part:
+def _part(given: Mapping[str, Any], chains: Sequence[Any], own: frozenset[str], reads: Reads) -> Part:
     name, domain, order = str(given["statement"]), isl.Set(str(given["domain"])), tuple(map(int, given["order"]))
     whole = reads.domains[name]
     if sorted(order) != list(range(len(order))) or domain.dim(isl.dim_type.set) != len(order):
@@ -144,17 +154,18 @@ def _part(given: Mapping[str, Any], own: frozenset[str], reads: Reads) -> Part:
     if domain.get_tuple_name() != name or not domain.is_subset(whole):
         raise ValueError(f"the domain has instances that {name} has not")
     families = tuple(tuple(isl.UnionMap(str(level)) for level in item) for item in given["families"])
-    return Part(name, domain, order, families, own)
+    return Part(name, domain, order, families, tuple(map(bool, given.get("chains", chains))), own)
 
 
 def wrong_for_all_sizes(item: Argument, reads: Reads) -> Iterator[str]:
     """Yield what does not hold of the sets and relations of an argument, as isl sees it."""
     for part, family in itertools.product(item.parts, range(len(item.chains))):
         yield from wrong_path(item, part, family, reads)
-    for family, is_chain in enumerate(item.chains):
+    for family in range(len(item.chains)):
         yield from _wrong_classes(item, family)
-        goes_on = (part.families[family][-1].intersect_range(part.points) for part in item.parts)
-        if is_chain and all(steps.is_empty() for steps in goes_on):
+        chained = [part for part in item.parts if part.chains[family]]
+        goes_on = [not part.families[family][-1].intersect_range(part.points).is_empty() for part in chained]
+        if chained and not (all(goes_on) if item.is_mixed else any(goes_on)):
             yield f"family {family}: what is called a chain never goes on from one instance to the next"
     yield from _wrong_places(item)
     needed = _needed_sources(item)
@@ -188,7 +199,7 @@ def wrong_path(item: Argument, part: Part, family: int, reads: Reads) -> Iterato
         if not level.is_single_valued() or not level.domain().is_equal(part.points):
             yield f"{place}: level {number} is no function on the domain"
         pairs = before.reverse().apply_range(level)
-        if item.chains[family] and len(levels) == 1:
+        if part.chains[family] and len(levels) == 1:
             pairs = pairs.subtract(part.points.identity())  # a chain that begins with its own first vertex
         allowed = empty_map()
         for name in sorted({one.get_tuple_name() for one in _sets(pairs.domain())}):
@@ -199,7 +210,7 @@ def wrong_path(item: Argument, part: Part, family: int, reads: Reads) -> Iterato
         if not pairs.is_subset(allowed):
             yield f"{place}: level {number} is not what is read there"
         before = level
-    if item.chains[family]:
+    if part.chains[family]:
         # Lemma on cuts, for an instance whose chain leads to a source in another class: if the stretch computes that
         # source, this is an event and the source is the cut, else the source was in memory or is loaded. It is on
         # paths of one class only (verified below), so it stands for no other class.
@@ -254,7 +265,7 @@ def _needed_sources(item: Argument) -> isl.UnionSet:
     found = isl.UnionSet("{ }")
     for part, family in itertools.product(item.parts, range(len(item.chains))):
         last = part.families[family][-1]
-        if item.chains[family]:
+        if part.chains[family]:
             last = last.subtract(last.intersect_range(part.points).subtract(part.points.identity()))
         found = found.union(last.range())
     return found

@@ -108,7 +108,13 @@ def weight_of(item: Argument, sizes: Mapping[str, int], events: Fraction, instan
 def _mirrored_axes(item: Argument) -> tuple[int, int, int, int] | None:
     """Return the coordinates o and b, the family of the chains and that of the triangle; None where they are not."""
     unit = [[int(a == b) for b in range(3)] for a in range(3)]
-    if item.width != 3 or len(item.parts) != 2 or sorted(item.folds) != [1, 1, 2] or sum(item.chains) != 1:
+    if (
+        item.is_mixed
+        or item.width != 3
+        or len(item.parts) != 2
+        or sorted(item.folds) != [1, 1, 2]
+        or sum(item.chains) != 1
+    ):
         return None
     if sorted(item.kernels) != sorted(spanned([row]) for row in unit):
         return None

@@ -96,11 +96,11 @@ def wrong_at(
                 for one in kept:
                     classes[family][one].add(of_class[vertex])
                 last = path[-1] if path else vertex
-                if last in ends and not item.chains[family]:
+                if last in ends and not part.chains[family]:
                     users[last].add(vertex)
                 elif last in sources:
                     continue
-                elif not (item.chains[family] and last in members and last != vertex):
+                elif not (part.chains[family] and last in members and last != vertex):
                     yield f"the path of family {family} that ends in {vertex} begins outside of the sources"
                 elif of_class[last] != of_class[vertex]:
                     yield f"the chain of family {family} that ends in {vertex} leads into another class"

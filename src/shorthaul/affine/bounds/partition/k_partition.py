@@ -139,9 +139,11 @@ def partition(
     trimmed = _trimmed(tuple(_with_own_starts(part) for part in parts), forbidden)
     if trimmed is None:
         return None
-    moved = None if _disjoint(trimmed) else _separating(trimmed, kernels)
-    if moved is None and not _disjoint(trimmed):
-        return None
+    moved = None
+    if not _disjoint(trimmed):
+        trimmed, moved = _moved_apart(trimmed, kernels)
+        if moved is None:
+            return None
     folds = []
     for family in range(count):
         step()
@@ -244,6 +246,26 @@ def _disjoint(parts: Sequence[Part]) -> bool:
     return all(a.intersect(b).is_empty() for a, b in itertools.combinations(images, 2))
 
 
+def _moved_apart(parts: tuple[Part, ...], kernels: Sequence[Subspace]) -> tuple[tuple[Part, ...], int | None]:
+    """Return the parts and a coordinate along which they can be moved apart, None if there is none.
+
+    Where a thin set of instances of one part shares vertices with another one, it is left out if that helps.
+    """
+    moved = _separating(parts, kernels)
+    if moved is not None or len(parts) != 2:
+        return parts, moved
+    for family, at in itertools.product(range(len(kernels)), (1, 0)):
+        step()
+        less = _without(parts[at], family, vertices_of((parts[1 - at],), family))
+        gone = parts[at].domain.subtract(less.domain)
+        if not gone.is_empty() and thickness(gone) < len(less.order) == thickness(less.domain):
+            fewer = (less, parts[1]) if at == 0 else (parts[0], less)
+            moved = _separating(fewer, kernels)
+            if moved is not None:
+                return fewer, moved
+    return parts, None
+
+
 def _separating(parts: Sequence[Part], kernels: Sequence[Subspace]) -> int | None:
     """Return a coordinate in the kernel of every family of which two parts have common vertices."""
     shared = []
@@ -281,7 +303,7 @@ def _fold(parts: Sequence[Part], family: int) -> int | None:
         together = together.union(item)
     if together.is_single_valued():
         return 1
-    return None if parts[0].paths[family].is_chain else len(parts)
+    return None if any(part.paths[family].is_chain for part in parts) else len(parts)
 
 
 def sources_and_spill(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -> tuple[isl.UnionSet, isl.UnionSet]:

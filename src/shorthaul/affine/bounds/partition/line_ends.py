@@ -51,7 +51,8 @@ def _form(item: Partition) -> _Form | None:
         broadcasts, groups = tuple(at for pair in pairs for at in pair), len(pairs)
     else:
         chains = [at for at, path in enumerate(item.parts[0].paths) if path.is_chain]
-        if len(chains) != 1 or item.cliques != ((0, 1, 2),):
+        mixed = any(path.is_chain != (at in chains) for part in item.parts for at, path in enumerate(part.paths))
+        if mixed or len(chains) != 1 or item.cliques != ((0, 1, 2),):
             return None
         (chain,), groups = chains, 0
         broadcasts = tuple(at for at in range(3) if at != chain)

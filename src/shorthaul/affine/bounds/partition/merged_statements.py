@@ -1,7 +1,8 @@
 """K-partitions over several statements that share vertices, put into one space.
 
 Two products with one common factor are one product with a wider one: its instances lie beside one another in one space,
-and every value of the common factor serves both.
+and every value of the common factor serves both. What the sum of one product is, a factor of the other one may be, as
+in a layer and the gradient of its weights.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def _is_wide(part: Part) -> bool:
 def _pairs(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
     """Return arguments over two statements whose loops may stand for one another in any order."""
     result: list[Candidate] = []
+    best_ones = _best_of_statements(single)
     for first, second in itertools.combinations(single, 2):
         one, other = first.argument.parts[0], second.argument.parts[0]
         if (
@@ -52,19 +54,34 @@ def _pairs(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, .
         ):
             continue
         best = _merge(one, other, flow, where)
+        if {id(first), id(second)} <= best_ones and (best is None or max(best.argument.folds) > 1):
+            tried = (best, _merge(one, other, flow, where, mixed=True))
+            best = max(filter(None, tried), key=lambda item: item.worth(0), default=None)
         if best is not None and best.worth(0) > max(first.worth(0), second.worth(0)) * 1.01:
             result.append(best)
     result.sort(key=lambda item: -item.worth(0))
     return result[:MOST_ARGUMENTS]
 
 
-def _merge(one: Part, other: Part, flow: DataFlow, where: tuple[Instance, ...]) -> Candidate | None:
+def _best_of_statements(single: Sequence[Candidate]) -> set[int]:
+    """Return the arguments, by identity, that are worth most of those of their statements."""
+    best: dict[str, Candidate] = {}
+    for item in sorted(single, key=lambda item: -item.worth(0)):
+        best.setdefault(item.argument.parts[0].statement, item)
+    return set(map(id, best.values()))
+
+
+def _merge(
+    one: Part, other: Part, flow: DataFlow, where: tuple[Instance, ...], *, mixed: bool = False
+) -> Candidate | None:
+    """Return the best argument on both: chains with chains or, ``mixed``, also chains of one with broadcasts."""
     best: Candidate | None = None
-    wanted = [(path.is_chain, path.kernel) for path in one.paths]
+    wanted = [(path.is_chain or mixed, path.kernel) for path in one.paths]
     for order in itertools.permutations(one.order):
-        placed = {
-            id(path): (path.is_chain, span([[row[at] for at in order] for row in path.kernel])) for path in other.paths
-        }
+        placed = {}
+        for path in other.paths:
+            rows = [[row[at] for at in order] for row in path.kernel]
+            placed[id(path)] = (path.is_chain or mixed, span(rows))
         for paths in itertools.permutations(other.paths):
             if [placed[id(path)] for path in paths] != wanted:
                 continue

@@ -40,8 +40,10 @@ def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...
     texts = {item.reference.tag: item.reference.text for item in flow.flows}
     result = []
     for family, space in enumerate(argument.kernels):
-        path = argument.parts[0].paths[family]
-        reads = " <- ".join(texts.get(tag, tag) for tag in path.references)
+        kinds = [
+            f"{path.kind()}, read as {' <- '.join(texts.get(tag, tag) for tag in path.references)}"
+            for path in (part.paths[family] for part in argument.parts)
+        ]
         levels = [item.paths[family].levels for item in argument.parts]
         relation = "; then ".join(
             "; ".join(set_text(level.intersect_domain(as_union(part.domain)), flow.program) for level, part in row)
@@ -52,7 +54,7 @@ def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...
         )
         result.append(
             Projection(
-                f"phi{family}: {path.kind()}, read as {reads}",
+                f"phi{family}: {'; '.join(dict.fromkeys(kinds))}",
                 relation,
                 space,
                 None if argument.symmetry or argument.far else rational(argument.exponents.s[family]),
@@ -296,6 +298,7 @@ def _families_as_data(argument: Partition, facts: dict[str, sympy.Expr]) -> dict
                 "domain": str(part.domain),
                 "order": list(part.order),
                 "families": [[str(level) for level in levels] for levels in part.all_levels],
+                "chains": [path.is_chain for path in part.paths],
             }
             for part in argument.parts
         ],
