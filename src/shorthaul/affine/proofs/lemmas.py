@@ -53,11 +53,11 @@ CUTS = Lemma(
     """\
 Let every p in D lie at the end of one path of the family phi, a broadcast or a chain, whose vertices are
 functions of p (its levels), and let every vertex of the family be on paths of one class of phi only, where p and
-p' are in one class if they differ by a vector of the kernel of phi. The last level of a broadcast is a source. A chain leads from p to p -
-delta, or, in a sum over several loops, to an instance before p that adds to the same element; or out of D to a
-source, and a line is one class. Let P be the instances that a stretch with r events computes. Then at least
-|phi(P)|, the number of classes, vertices of the family were in fast memory when the stretch began, or stand for
-an event of it: at most S + r. Families with disjoint vertices have disjoint ones.""",
+p' are in one class if they differ by a vector of the kernel of phi. The last level of a broadcast is a source. A
+chain leads from p to p - delta, or, in a sum over several loops, to an instance before p that adds to the same
+element; or out of D to a source, and a line is one class. Let P be the instances that a stretch with r events
+computes. Then at least |phi(P)|, the number of classes, vertices of the family were in fast memory when the stretch
+began, or stand for an event of it: at most S + r. Families with disjoint vertices have disjoint ones.""",
     """\
 Take p in P (of a chain: the first p of P on its line) and go back along its path. The first vertex that the
 stretch does not compute, but whose reader it computes, was in memory at the beginning or is loaded. If there is
