@@ -86,7 +86,7 @@ SIZES = {"M": 900, "N": 700, "S": 100}
 @cache
 def written(name: str = "gaps") -> str:
     found = lower_bound(
-        program(name), flow=(flow := flow_dependences(program(name))), sizes=SIZES, search=Search(effort=0.8)
+        program(name), flow=(flow := flow_dependences(program(name))), sizes=SIZES, search=Search(effort=1.5)
     )
     return json.dumps(as_bound(program(name), found, SIZES, flow).document())
 

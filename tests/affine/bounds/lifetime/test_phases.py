@@ -77,7 +77,7 @@ def compare(bound, choices) -> int:
 @pytest.mark.parametrize("name", quick(PROGRAMS, ("a norm, then a division",)))
 def test_steps_that_reduce_a_vector_and_change_it(name: str) -> None:
     text, factor = PROGRAMS[name]
-    bound = lower_bound(program_from_text(FRAME % text), search=Search(effort=0.4))
+    bound = lower_bound(program_from_text(FRAME % text))
     assert compare(bound, [{"N": n, "M": m} for n, m in ((1, 1), (1, 3), (2, 2), (3, 2), (2, 4), (9, 5), (40, 12))])
     more = bound.value({"N": 2000, "M": 100, "S": 8}) - bound.value({"N": 2000, "M": 100, "S": 10**6})
     assert more >= 0.95 * factor * 100 * 2000
