@@ -57,7 +57,9 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("called", ["--help", "pebble plan --help", "tensor cases"])
+@pytest.mark.parametrize(
+    "called", ["--help", "tensor cases", pytest.param("pebble plan --help", marks=pytest.mark.slow)]
+)
 def test_a_reader_that_goes_away_ends_quietly(called: str) -> None:
     # The reader is gone before the first line is written.
     line = f"{sys.executable} -m shorthaul {called} | true; echo ${{PIPESTATUS[0]}}"
@@ -116,12 +118,13 @@ COMMANDS = (
     "doctor",
     "--help",
     "dataflow bound sobel --result kept",
-    "tensor bound example-3 --result kept",
     "spatial treefix star:n=9 -o kept.json",
 )
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [*COMMANDS, pytest.param("tensor bound example-3 --result kept", marks=pytest.mark.slow)]
+)
 def test_a_full_disk_behind_standard_output_is_told(command: str, tmp_path: Path) -> None:
     line = f"{sys.executable} -m shorthaul {command} > /dev/full"
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False, cwd=tmp_path)

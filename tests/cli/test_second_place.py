@@ -88,10 +88,10 @@ def without_room(most: int, folder: Path, *command: str) -> subprocess.Completed
 @pytest.mark.parametrize(
     "command",
     [
-        "dataflow plan sobel --generations 2 --effort 0.1 --csv front.csv",
         "spatial plan yule:n=100 --effort 0.1 --machine wafer-750x994 --table t.npz --routes r.npz",
-        "affine code gemm --size NI=8,NJ=8,NK=8,S=40 --effort 0.1 -o tiled.c",
         "pebble code fft:n=8,word=1 --budget 6 --effort 0.1 -o plan.c",
+        pytest.param("affine code gemm --size NI=8,NJ=8,NK=8,S=40 --effort 0.1 -o tiled.c", marks=pytest.mark.slow),
+        pytest.param("dataflow plan sobel --generations 2 --effort 0.1 --csv front.csv", marks=pytest.mark.slow),
     ],
 )
 def test_no_room_beside_the_answer(command: str, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_no_room_beside_the_answer(command: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("most", [0, 16])
+@pytest.mark.parametrize("most", [pytest.param(0, marks=pytest.mark.slow), 16])
 def test_no_file_may_grow(most: int, tmp_path: Path) -> None:
     asked = ("pebble", "plan", "dwt:n=8,d=3,word=1", "--effort", "0.1", "-o", "plan.json", "--journal", "j")
     done = without_room(most, tmp_path, *asked)
