@@ -71,7 +71,7 @@ def telling(value: int, search: Search) -> int:
 
 
 @pytest.mark.usefixtures("_both")
-@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow), 5])
 def test_answers_and_effort_do_not_depend_on_the_workers(workers: int) -> None:
     search = Search(workers=workers, effort=3)
     assert sorted(run_tasks(effort_of, list(range(4)), search=search)) == [(at, 0.75) for at in range(4)]
