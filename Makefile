@@ -31,12 +31,12 @@ kernels: .venv/ready-dev
 	$(BIN)/cythonize --quiet --inplace -3 tests/reference/pebble_game_kernels.py
 	$(BIN)/python -m compileall -q src
 
-# In a new clone all processes would compile the same tests at the same time, half of what collecting takes: one does first.
+# In a new clone all processes would compile the same tests at the same time, half of what collecting takes: done once first.
 # Three processes keep two processors busy, as some tests wait. Files go to memory where there is much of it: a disk that
 # syncs lets them wait.
 MEMORY = $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 {print "TMPDIR=/dev/shm"}')
 test: kernels
-	test -e .venv/ready-tests || { PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qqq > .venv/collected; \
+	test -e .venv/ready-tests || { PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qqq -p tests.compiled > .venv/collected; \
 		mv .venv/collected .venv/ready-tests; }
 	$(MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal
 
