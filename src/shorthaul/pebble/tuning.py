@@ -74,8 +74,8 @@ NEAR_TIMES: Final = 2.0
 #: How many times as much effort a pass gets at once when its layers are past their widest.
 NARROWING_TIMES: Final = 3.0
 #: How often prices climb, and what each climb, each beam that they guide and the pass after them take of a turn.
-#: Computed sets per effort of the turn that have prices; where they are many, what the climb and the pass after it take
-#: of the turn, or of this part of what is left.
+#: Computed sets per effort of the turn that have prices, those of parts from the second turn on; where they are many,
+#: what the climb and the pass after it take of the turn, or of this part of what is left.
 CLIMBS: Final = 4
 PRICED_SETS: Final = 2**16
 MANY_SHARE: Final = 1.5

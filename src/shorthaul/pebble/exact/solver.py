@@ -164,9 +164,13 @@ class _Solver:
         if self.gap() <= 0 or self._search.expired():
             return
         if self._prices is None or not self._prices.is_whole:
-            most_sets = int(tuning.PRICED_SETS * effort)
             self._prices = potentials.initial_prices(
-                self._cdag, self._budget, most_sets=most_sets, search=self._search, start=self._prices
+                self._cdag,
+                self._budget,
+                most_sets=int(tuning.PRICED_SETS * effort),
+                whole=effort <= tuning.FIRST_TURN,
+                search=self._search,
+                start=self._prices,
             )
         found = self._prices
         if found is None or found.is_flat or self._search.expired():
@@ -194,7 +198,7 @@ class _Solver:
         """Let the prices of a graph with many computed sets go on climbing, then begin the pass again with them."""
         effort = min(effort, tuning.MANY_PART * self._search.left())
         self._climb(prices, tuning.MANY_SHARE * effort)
-        if self.gap() <= 0 or self._search.expired():
+        if self.gap() <= 0 or self._search.expired() or not self._is_well_priced():
             return
         self._potential = prices.potential(self._search)
         self._guided(tuning.WIDE_BEAM, tuning.GUIDED_SHARE * effort)
