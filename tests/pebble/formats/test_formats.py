@@ -479,6 +479,12 @@ def test_sizes_that_are_too_large_say_how_large_they_may_be(weight: int) -> None
         ("a.edgelist", "# nothing\n", "has no"),
         ("a.edgelist", "a b\nb c 2.5\n", "line 2: has more than two names"),
         ("a.json", '{"nodes": [1, 2], "links": []}', "cannot be read"),
+        ("a.json", '{"nodes": [{"id": 1}], "edges": [{"source": 1, "target": 3}]}', "names no node"),
+        (
+            "a.graphml",
+            '<graphml><graph edgedefault="directed"><edge source="a" target="b"/></graph></graphml>',
+            "names no node",
+        ),
         (
             "a.json",
             '{"nodes": [{"id": 1}, {"id": 2, "weight": -1}], "links": [{"source": 1, "target": 2}]}',

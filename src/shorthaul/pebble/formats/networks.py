@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
+from xml.etree import ElementTree as ET
 
 import numpy as np
 
@@ -40,6 +41,9 @@ def _from_graphml(nx: Any, text: str) -> Any:
     networkx keeps those apart.
     """
     graph = nx.read_graphml(io.BytesIO(text.encode()))
+    parts = [(item.tag.rpartition("}")[2], item) for item in ET.fromstring(text.encode()).iter()]
+    ends = [(item.get("source"), item.get("target")) for tag, item in parts if tag == "edge"]
+    _require_nodes({item.get("id") for tag, item in parts if tag == "node"}, ends)
     for key, value in graph.graph.get("node_default", {}).items():
         for data in graph.nodes.values():
             data.setdefault(key, value)
@@ -94,7 +98,19 @@ def from_node_link(document: dict[str, Any]) -> Cdag:
     if edges is None:
         cure = "write networkx.node_link_data(graph), or give the document its kind, 'shorthaul/cdag'"
         raise InputError("has nodes, but no edges", allowed="edges, links or adjacency", cure=cure)
-    return _converted(lambda nx: nx.node_link_graph(directed, edges=edges))
+    graph = _converted(lambda nx: nx.node_link_graph(directed, edges=edges))
+    ends = [(repr(item["source"]), repr(item["target"])) for item in document[edges]]
+    _require_nodes({repr(item.get("id", at)) for at, item in enumerate(document["nodes"])}, ends)
+    return graph
+
+
+def _require_nodes(known: Collection[Any], ends: Sequence[tuple[Any, Any]]) -> None:
+    """Raise for an edge whose end is no node, which networkx would make one."""
+    for at, pair in enumerate(ends):
+        for end in pair:
+            if end not in known:
+                cure = "add it to the nodes, or correct the edge"
+                raise InputError("names no node", place=f"edges[{at}]", value=str(end), cure=cure)
 
 
 def _converted(read: Callable[[Any], Any], file: str | Path | None = None) -> Cdag:
