@@ -13,10 +13,12 @@ from shorthaul.affine.bounds.choice import Fixed, combined_at
 from shorthaul.affine.bounds.columns import with_values
 from shorthaul.affine.bounds.graphs import Graph
 from shorthaul.affine.bounds.lifetime import moments, phases, single_events
+from shorthaul.affine.bounds.lifetime.read_again import more_in_phases
 from shorthaul.affine.bounds.partition import stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate
 from shorthaul.affine.bounds.sums import finished_sums, paired_rows, used_sums, waiting_sums, whole_rows
 from shorthaul.affine.effort import OutOfEffortError
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import LEAST_GAIN
@@ -139,17 +141,15 @@ def added_sums(
 def made_for(argued: Argued, sizes: Mapping[str, int]) -> Iterator[SubBound]:
     """Yield the arguments on a graph that are made for sizes only: inside of boxes, on finished sums, between moments.
 
-    None where only arguments of one kind may be used.
+    None where only arguments of one kind may be used. Those between moments come first where phases promise most.
     """
     flow, known = argued.graph.flow, argued.pool
     if argued.graph.only:
         return
-    for stencil in with_values(boxed_stencils(flow), flow):
-        general = stencil_levels.sub_bound(stencil, flow, balanced=True)
-        yield (general.tuned and general.tuned(sizes)) or general
-    for field_argument in (found for item in boxed_cones(flow) for found in cones.with_stills(item, flow)):
-        general = cones.sub_bound(field_argument, flow)
-        yield (general.tuned and general.tuned(sizes)) or general
+    early = more_in_phases(flow, sizes)
+    if early:
+        yield from _between_moments(flow, sizes)
+    yield from _in_boxes(flow, sizes)
     for item in finished_sums.finished_sums(flow):
         yield finished_sums.sub_bound(item, flow, sizes)
     for pairs in paired_rows.paired_rows(flow):
@@ -162,11 +162,25 @@ def made_for(argued: Argued, sizes: Mapping[str, int]) -> Iterator[SubBound]:
         yield waiting_sums.sub_bound(waiting, flow)
     for rows in whole_rows.whole_rows(flow, sizes):
         yield whole_rows.sub_bound(rows, flow)
-    for found in moments.moments(flow, sizes):
-        yield moments.sub_bound(found)
+    if not early:
+        yield from _between_moments(flow, sizes)
     for strip in strips.strips(flow, sizes):
         yield strips.sub_bound(strip, flow)
     halves = (one for item in known if isinstance(item, Fixed) and isinstance(one := item.item, phases.Phases))
     if any(item.doubled and item.at({**sizes}) > 0 for item in halves):
         for between in single_events.phases_of_single_events(flow, every_other=True):
             yield phases.sub_bound(between, flow)
+
+
+def _between_moments(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[SubBound]:
+    for found in moments.moments(flow, sizes):
+        yield moments.sub_bound(found)
+
+
+def _in_boxes(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[SubBound]:
+    for stencil in with_values(boxed_stencils(flow), flow):
+        general = stencil_levels.sub_bound(stencil, flow, balanced=True)
+        yield (general.tuned and general.tuned(sizes)) or general
+    for field_argument in (found for item in boxed_cones(flow) for found in cones.with_stills(item, flow)):
+        general = cones.sub_bound(field_argument, flow)
+        yield (general.tuned and general.tuned(sizes)) or general

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations as combinations_of
@@ -25,7 +26,7 @@ from shorthaul.affine.bounds.lifetime import (
     successive_chains,
     wavefront,
 )
-from shorthaul.affine.bounds.lifetime.read_again import in_partitions, in_phases
+from shorthaul.affine.bounds.lifetime.read_again import in_partitions, in_phases, more_in_phases
 from shorthaul.affine.bounds.lifetime.remaining import remaining
 from shorthaul.affine.bounds.partition import stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances, with_ends
@@ -171,7 +172,7 @@ def lower_bound(
             inputs = sympy.Add(*until_out_of_effort(_inputs(flow, name) for name in sorted(flow.inputs)))
         operations = _operations(program)
     search = search.part(share)
-    finding = search if sizes is None else search.part(1 - FITTED_SHARE)
+    finding = search if sizes is None else search.part(1 - _fitted_share(flow, sizes, search))
     with charged_to(finding):
         own = reassociated(flow) if options.reassociate else [Graph(flow)]
         known = until_out_of_effort(more for item in own for more in graphs(item)) if options.profile == "best" else own
@@ -220,6 +221,13 @@ def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> Affi
     formula = found.inputs + _largest(_added(parts, [*sums, *tuned]))
     proof = replace(found.proof, parts=tuple(parts), sums=(*sums, *tuned), formula=formula)
     return replace(found, formula=formula, proof=proof, general=found.formula)
+
+
+def _fitted_share(flow: DataFlow, sizes: Mapping[str, int], search: Search) -> float:
+    """Return the share of the effort for arguments made for the sizes: more where phases promise most."""
+    with charged_to(search), suppress(OutOfEffortError):
+        return (2 if more_in_phases(flow, sizes) else 1) * FITTED_SHARE
+    return FITTED_SHARE
 
 
 def _share(left: Sequence[Graph]) -> float:

@@ -63,6 +63,11 @@ def in_partitions(flow: DataFlow, sizes: Mapping[str, int]) -> float:
     return sum(box_points(domain, sizes) for domain in deep) * 2 / sqrt(sizes["S"])
 
 
+def more_in_phases(flow: DataFlow, sizes: Mapping[str, int]) -> bool:
+    """True if phases promise more than partitions."""
+    return in_phases(flow, sizes) > in_partitions(flow, sizes)
+
+
 def _found(flow: DataFlow) -> Iterator[Again]:
     names = [item.name for item in flow.program.statements]
     edges = [(names.index(item.source), names.index(item.sink)) for item in flow.flows if item.source is not None]
