@@ -78,7 +78,7 @@ def test_a_program_is_written_as_it_was_read_whatever_was_computed_with_its_sets
 def test_an_order_that_was_not_derived_runs_as_the_program_does() -> None:
     with pytest.raises(OutOfEffortError):
         upper_bound(kernel("gemm"), search=Search(effort=NOTHING))
-    plain, whole = upper_bound(kernel("gemm"), search=Search(effort=0.02)), upper_bound(kernel("gemm"))
+    plain, whole = upper_bound(kernel("gemm"), search=Search(effort=0.01)), upper_bound(kernel("gemm"))
     sizes = {"NI": 40, "NJ": 40, "NK": 40, "S": 300}
     assert all(item.phase is None for item in plain.steps)
     assert plain.value(sizes) > whole.value(sizes)
