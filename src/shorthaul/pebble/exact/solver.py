@@ -210,7 +210,7 @@ class _Solver:
 
         One from the end goes on instead if it still gets further.
         """
-        if not self._from_end or self._is_well_priced() or self._wins_forwards(tuning.RACE_SHARE * effort):
+        if not self._from_end or self._wins_forwards(tuning.RACE_SHARE * effort):
             self._from_end = False
             self._main = self._layers(self.best.traffic(self._cdag.weights))
         self._continue_main(effort)
