@@ -160,3 +160,153 @@ def pairwise(X, Y):
                 acc += diff * diff
             out[i, j] = np.sqrt(acc)
     return out
+
+# fem_1d: assemble K:d[6,6] F:d[6] h:d[5]
+import numpy as np
+def assemble(K, F, h):
+    ne = h.shape[0]
+    for e in range(ne):
+        k = 1.0 / h[e]
+        K[e, e] += k
+        K[e, e + 1] -= k
+        K[e + 1, e] -= k
+        K[e + 1, e + 1] += k
+        F[e] += h[e] / 2
+        F[e + 1] += h[e] / 2
+
+# block_sparse: bsr vals:d[4,2,3,3] x:d[5,3] y:d[4,3]
+import numpy as np
+def bsr(vals, x, y):
+    nb, nk, bs, _ = vals.shape
+    for i in range(nb):
+        acc = np.zeros(bs)
+        for k in range(nk):
+            acc += vals[i, k] @ x[i + k]
+        y[i, :] = acc
+
+# kalman_full: update x:d[3] P:d[3,3] H:d[2,3] K:d[3,2] z:d[2]
+import numpy as np
+def update(x, P, H, K, z):
+    y = z - H @ x
+    x = x + K @ y
+    P = (np.eye(3) - K @ H) @ P
+    return x, P
+
+# lattice_put: put S:d=1.0 K:d=1.1 u:d=1.05 p:d=0.5 disc:d=0.99 n:i=6 V:d[7]
+def put(S: float, K: float, u: float, p: float, disc: float, n: int, V):
+    for i in range(n + 1):
+        V[i] = max(K - S * u ** (2 * i - n), 0.0)
+    for step in range(n - 1, -1, -1):
+        for i in range(step + 1):
+            V[i] = disc * (p * V[i + 1] + (1 - p) * V[i])
+
+# erosion: erode img:d[7,8]
+import numpy as np
+def erode(img):
+    out = img.copy()
+    h, w = img.shape
+    for dy in range(3):
+        for dx in range(3):
+            out[1:-1, 1:-1] = np.minimum(out[1:-1, 1:-1], img[dy:h - 2 + dy, dx:w - 2 + dx])
+    return out
+
+# haar2d: haar x:d[6,8]
+import numpy as np
+def haar(x):
+    n, m = x.shape
+    lo = np.zeros((n, m // 2))
+    hi = np.zeros((n, m // 2))
+    for i in range(n):
+        for j in range(m // 2):
+            lo[i, j] = (x[i, 2 * j] + x[i, 2 * j + 1]) / np.sqrt(2)
+            hi[i, j] = (x[i, 2 * j] - x[i, 2 * j + 1]) / np.sqrt(2)
+    return lo, hi
+
+# dft: dft xr:d[8] xi:d[8] C:d[8,8] S:d[8,8]
+import numpy as np
+def dft(xr, xi, C, S):
+    yr = C @ xr + S @ xi
+    yi = C @ xi - S @ xr
+    return yr, yi
+
+# ols_stats: stats X:d[7,3]
+import numpy as np
+def stats(X):
+    mu = X.mean(axis=0)
+    sd = X.std(axis=0)
+    Z = (X - mu) / sd
+    C = Z.T @ Z / X.shape[0]
+    return C
+
+# cholesky_np: chol A:d[5,5]
+import numpy as np
+def chol(A):
+    n = A.shape[0]
+    L = np.zeros_like(A)
+    for i in range(n):
+        for j in range(i + 1):
+            s = A[i, j] - np.dot(L[i, :j], L[j, :j])
+            if i == j:
+                L[i, j] = np.sqrt(s)
+            else:
+                L[i, j] = s / L[j, j]
+    return L
+
+# lstm_cell: lstm x:d[4,3] W:d[3,4,3] U:d[3,4,4] b:d[3,4] h:d[4] c:d[4]
+import numpy as np
+def sigmoid(v):
+    return 1 / (1 + np.exp(-v))
+def lstm(x, W, U, b, h, c):
+    for t in range(x.shape[0]):
+        f = sigmoid(W[0] @ x[t] + U[0] @ h + b[0])
+        i = sigmoid(W[1] @ x[t] + U[1] @ h + b[1])
+        g = np.tanh(W[2] @ x[t] + U[2] @ h + b[2])
+        c[:] = f * c + i * g
+        h[:] = np.tanh(c)
+
+# layer_norm: layer_norm x:d[4,5] gamma:d[5] beta:d[5]
+import numpy as np
+def layer_norm(x, gamma, beta, eps=1e-5):
+    mean = np.mean(x, axis=-1, keepdims=True)
+    var = np.var(x, axis=-1, keepdims=True)
+    y = gamma * (x - mean) / np.sqrt(var + eps) + beta
+    return y
+
+# maxpool: maxpool x:d[2,6,6] y:d[2,3,3]
+import numpy as np
+def maxpool(x, y):
+    C, H, W = y.shape
+    for c in range(C):
+        for i in range(H):
+            for j in range(W):
+                y[c, i, j] = np.max(x[c, 2 * i:2 * i + 2, 2 * j:2 * j + 2])
+
+# dtw: dtw a:d[6] b:d[5]
+import numpy as np
+def dtw(a, b):
+    n, m = len(a), len(b)
+    D = np.full((n + 1, m + 1), np.inf)
+    D[0, 0] = 0
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            cost = abs(a[i - 1] - b[j - 1])
+            D[i, j] = cost + min(D[i - 1, j], D[i, j - 1], D[i - 1, j - 1])
+    return D
+
+# poisson_sor: solve u:d[6,6] f:d[6,6] iters:i=3
+def solve(u, f, iters: int, omega=1.5):
+    n, m = u.shape
+    for _ in range(iters):
+        for i in range(1, n - 1):
+            for j in range(1, m - 1):
+                new = 0.25 * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - f[i, j])
+                u[i, j] = (1 - omega) * u[i, j] + omega * new
+
+# upwind: upwind q:d[9] flux:d[10] steps:i=3
+import numpy as np
+def upwind(q, flux, steps: int, c=0.4):
+    for _ in range(steps):
+        flux[1:-1] = c * np.maximum(q[:-1], 0.1)
+        flux[0] = flux[1]
+        flux[-1] = flux[-2]
+        q -= flux[1:] - flux[:-1]

@@ -117,6 +117,7 @@ FILES = {
     "while": ("void f(int n, double a[n]) {\n  int i = 0;\n  while (i < n) { a[i] = 0; i *= 2; }\n}\n", ["line 3 column 3", "a while loop", "as a for loop"]),
     "do": ("void f(int n, double a[n]) {\n  do { a[0] += 1; } while (n > 0);\n}\n", ["line 2 column 3", "a do loop", "as a for loop"]),
     "two without pragma": ("void f(int n) { for (;;) ; }\nvoid g(int n) { for (;;) ; }\n", ["several functions have loops", "f, g", "--function"]),
+    "complex numbers": ("#include <complex.h>\n\nvoid f(int n, double complex *A) { for (;;) ; }\n", ["line 3", "complex", "real and imaginary"]),
     "no function": ("int x;\n", ["no function"]),
     "empty": ("", ["no function"]),
     "pragma outside": ("#pragma scop\nint x;\n#pragma endscop\n", ["outside every function"]),

@@ -279,6 +279,10 @@ def _parse_function(done: Preprocessed, chunk: _Chunk, typedefs: list[str]) -> A
     try:
         tree = parser.parse(f'{_prelude(body, typedefs)}\n# 1 "C"\n{blank}{body}', "C")
     except c_parser.ParseError as error:
+        if (found := re.search(r"\b(?:_C|c)omplex\b", body)) is not None:
+            problem, cure = "complex numbers are not read", "write real and imaginary parts as arrays of their own"
+            line = before.count("\n") + body.count("\n", 0, found.start()) + 1
+            raise InputError(problem, place=f"line {line}", value=found[0], cure=cure) from None
         raise _syntax_error(_placed(str(error), parser), done) from None
     except RecursionError:
         raise InputError("is nested too deeply", allowed="a few hundred levels") from None

@@ -223,7 +223,8 @@ def _copies(loop: Any, tables: Mapping[str, Any], numbers: Mapping[str, int], us
         return None
     if not _steers(loop.stmt, name, tables) and not _changes_step(loop.next, name):
         return None
-    value, found = constant(first, numbers), []
+    found: list[Any] = []
+    value = constant(first, numbers)
     while value is not None and constant(loop.cond, {**numbers, name: value}):
         if len(found) == _MOST_COPIES:
             return None
