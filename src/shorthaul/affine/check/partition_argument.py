@@ -176,8 +176,9 @@ def wrong_for_all_sizes(item: Argument, reads: Reads) -> Iterator[str]:
     everything = everything.union(kept.domain()).union(item.ends.range())
     if not kept.is_single_valued():
         yield "an own vertex is on the paths of two instances"
-    if not kept.domain().intersect(item.sources.union(needed)).is_empty():
-        yield "an own vertex is a source"
+    counted = union_of_sets(part.points for part in item.parts)
+    if not kept.domain().intersect(item.sources.union(needed).union(counted)).is_empty():
+        yield "an own vertex is a source, or an instance that is counted"
     if not needed.is_subset(item.sources.union(item.ends.domain())):
         yield "a path ends at a vertex that is not among the sources"
     if not everything.is_subset(item.spill.union(item.sources)) or not item.spill.is_subset(everything):

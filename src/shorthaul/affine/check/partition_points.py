@@ -106,8 +106,8 @@ def wrong_at(
                     yield f"the chain of family {family} that ends in {vertex} leads into another class"
     yield from _meeting(item, owners, classes)
     alone = {one for one, _ in inner}
-    if len(alone) < len(inner) or alone & sources:
-        yield "an own vertex is on the paths of two instances, or a source"
+    if len(alone) < len(inner) or alone & (sources | everything):
+        yield "an own vertex is on the paths of two instances, a source, or an instance that is counted"
     if alone.union(*owners, ends.values()) - sources != spill - sources:
         yield "the may-spill set is not that of the vertices of the paths"
     yield from wrong_ends_at(item, operands, users, everything, ends)
