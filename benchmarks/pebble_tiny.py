@@ -64,6 +64,8 @@ def main() -> None:
                 start = time.process_time()
                 found = plan(cdag, budget=budget, search=search)
                 seconds = round(time.process_time() - start, 2)
+                if search.interrupted:  # as `timeout` does: what it had by then is not what the effort finds
+                    raise SystemExit(f"{name} in {budget}: ended from outside after an effort of {search.spent():.2f}")
                 report = replay(cdag, found.plan, budget)
                 if not report.ok or report.cost is None:
                     raise SystemExit(f"{name} in {budget}: the plan breaks a rule")
