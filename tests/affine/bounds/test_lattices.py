@@ -6,6 +6,7 @@ from functools import cache
 from math import sqrt
 from random import Random
 
+import islpy as isl
 import numpy as np
 import pytest
 from tests.affine.bounds.test_random_study import least_known
@@ -59,6 +60,15 @@ def test_the_certificate_is_verified(how: str) -> None:
     document = bound_of(program, bound(how), SIZES, flow_dependences(program)).document()
     assert any("graph" in part for part in document["certificate"]["parts"])
     assert not verify(program, document, SIZES)[0]
+
+
+@pytest.mark.parametrize("read", ["3 * i + r", "3 * i - r + 6"])
+def test_weights_have_the_place_and_the_remainder_of_what_reads_them(read: str) -> None:
+    """Those read from the other end are named from there."""
+    found = by_remainders(flow_dependences(program_from_text(text(("k", "i", "c", read, "r")))))
+    assert found is not None
+    (relation,) = (item.relation for item in found[0].flows if item.reference.array == "W")
+    assert relation.is_subset(isl.Map(f"{{ W[k, c, q, rest] -> {relation.range().get_tuple_name()}[c, k, i, q, rest] }}"))
 
 
 def strided(draw: Random) -> str:
