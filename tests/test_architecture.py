@@ -254,6 +254,8 @@ def test_importing_shorthaul_is_light() -> None:
     assert {name for name in loaded if name.startswith("shorthaul")} <= {
         "shorthaul",
         "shorthaul.core",
+        "shorthaul.core.compiled",
+        "shorthaul.core.compiled.required",
         "shorthaul.core.lazy",
         "shorthaul.core.version",
     }
@@ -266,6 +268,8 @@ def test_the_command_line_starts_light() -> None:
         "shorthaul.cli",
         "shorthaul.cli.app",
         "shorthaul.core",
+        "shorthaul.core.compiled",
+        "shorthaul.core.compiled.required",
         "shorthaul.core.lazy",
         "shorthaul.core.version",
     }

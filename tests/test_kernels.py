@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import shorthaul
 from shorthaul.core.compiled.twins import IS_COMPILED, plain
 from tests.test_architecture import MODULES, module_name
 from tests.twins import assert_agree
@@ -76,3 +79,34 @@ def test_what_does_not_fit_into_an_array_is_an_error_in_a_twin() -> None:
     loads = np.full(1, 2**63 - 1)
     with pytest.raises(ValueError, match="memoryview"):
         kernels.belady(np.array([1]), np.array([0, 0, 1]), np.array([0]), 5, loads)
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="kernels run as plain Python")
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("dataflow/modulo/selection_kernels", "dataflow plan sobel --effort 0.01"),  # others see its classes
+        ("graphs/csr_kernels", "pebble bound examples/fir.dot --budget 192"),
+        ("core/_memoryviews", "pebble bound examples/fir.dot --budget 192"),
+        ("graphs/tree_kernels", "doctor"),
+    ],
+)
+def test_a_kernel_that_is_not_compiled_is_named(tmp_path: Path, name: str, command: str) -> None:
+    package, copy = Path(shorthaul.__file__).parent, tmp_path / "shorthaul"
+    shutil.copytree(package, copy, copy_function=os.symlink, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in (copy / name).parent.glob(f"{Path(name).name}.*"):
+        if file.suffix in {".so", ".pyd"}:
+            file.unlink()
+    done = subprocess.run(
+        [sys.executable, "-m", "shorthaul", *command.split()],
+        env={**clean_environment(), "PYTHONPATH": str(tmp_path)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2, done.stderr
+    if command == "doctor":
+        assert re.search(f"{name} +missing +make kernels", done.stdout), done.stdout
+    else:
+        assert done.stderr.startswith(f"shorthaul.{name.replace('/', '.')}: is not compiled for Python 3.")
+        assert "make kernels" in done.stderr.splitlines()[1]

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 if os.environ.get("SHORTHAUL_COMPILED") == "0":  # kernels as plain Python, for debugging
     from shorthaul.core.compiled.twins import install
-
-    install()
+else:
+    from shorthaul.core.compiled.required import install
+install()
 
 __version__ = VERSION
 

@@ -48,7 +48,7 @@ def doctor(
 ) -> None:
     """Say what is installed, what is compiled and what is missing."""
     rows = [*_versions(), *_kernels(), *_programs()]
-    missing = [name for kind, name, state, _ in rows if kind == "required" and state == "missing"]
+    missing = [name for kind, name, state, _ in rows if kind != "optional" and state == "missing"]
     if json:
         keys = ("kind", "name", "state", "remedy")
         print(
@@ -87,6 +87,7 @@ def _versions() -> list[tuple[str, str, str, str]]:
 def _kernels() -> list[tuple[str, str, str, str]]:
     from importlib.machinery import EXTENSION_SUFFIXES
 
+    from shorthaul.core.compiled.required import CURE
     from shorthaul.core.compiled.twins import IS_COMPILED
 
     if not IS_COMPILED:
@@ -94,7 +95,7 @@ def _kernels() -> list[tuple[str, str, str, str]]:
     root = Path(__file__).parents[1]
     sources = sorted(root.rglob("*_kernels.py"))
     missing = [path for path in sources if not any(path.with_suffix(end).exists() for end in EXTENSION_SUFFIXES)]
-    rows = [("kernels", str(path.relative_to(root).with_suffix("")), "missing", "install again") for path in missing]
+    rows = [("kernels", str(path.relative_to(root).with_suffix("")), "missing", CURE) for path in missing]
     return rows or [("kernels", "all", f"{len(sources)} compiled", "")]
 
 

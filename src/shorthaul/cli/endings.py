@@ -75,10 +75,14 @@ def end_at_second_signal() -> None:
 
 
 def end_by_error(error: Exception) -> NoReturn:
-    """End by an error that nothing else answers: memory that ran out, or a defect."""
+    """End by an error that nothing else answers: memory that ran out, a kernel that is missing, or a defect."""
     errors = sys.modules.get("shorthaul.core.errors")  # what failed may be an import
     if isinstance(error, MemoryError) or (errors is not None and errors.is_of_memory(error)):
         end_without_answer()
+    if errors is not None and isinstance(error, errors.MissingKernelError):
+        with contextlib.suppress(OSError, ValueError):
+            print(error, file=sys.stderr)
+        sys.exit(error.exit_status)
     end_by_defect(error)
 
 

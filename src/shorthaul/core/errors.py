@@ -211,6 +211,10 @@ class NoPlanError(ShorthaulError):
     exit_status = 4
 
 
+class MissingKernelError(ShorthaulError):
+    """A kernel is not compiled, or for another version of Python."""
+
+
 class DefectError(RuntimeError):
     """Shorthaul itself is wrong: a plan failed its own check, or a cost lies below a bound. Never caused by input."""
 
