@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from tests.affine.check.test_largest_parts import members
 from tests.affine.derived import quick
 
 from shorthaul.affine import program_from_text
@@ -16,7 +17,9 @@ from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.partition.candidates import Candidate, candidates, instances, sub_bound
 from shorthaul.affine.bounds.partition.merged_statements import merged_statements
 from shorthaul.affine.check.certificate import verify
+from shorthaul.affine.check.largest_part import largest_part
 from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
@@ -108,6 +111,24 @@ def test_no_tiled_play_beats_it(name: str) -> None:
             assert cdag.inputs + value <= min(loads)
             active += value > 0
     assert active
+
+
+@pytest.mark.parametrize("name", quick(PROGRAMS, ("weights in place",)))
+def test_no_part_is_larger_than_its_bound(name: str) -> None:
+    """The exact maximum by integer programming; it is met somewhere."""
+    flow, sizes = flow_dependences(program(name)), {"B": 2, "I": 2, "H": 2}
+    bound, cdag = sub_bound(mixed(name).argument, flow), concrete_cdag(program(name), sizes, flow)
+    assert bound.points is not None
+    assert bound.sources is not None
+    counted, inside = members(bound.points, sizes, cdag), ~members(bound.sources, sizes, cdag)
+    inside[: cdag.inputs] = False
+    quotients = []
+    for capacity in (1, 2, 4):
+        budget, most = (float(bound.facts[key].subs(S, capacity)) for key in ("K", "U"))
+        found, proven, _ = largest_part(cdag.starts, cdag.operands, inside, counted, int(budget), nodes=100_000)
+        assert proven
+        quotients.append(found / most)
+    assert 0.99 < max(quotients) < 1 + 1e-9
 
 
 SIZES = {"B": 700, "I": 800, "H": 900, "S": 300}
