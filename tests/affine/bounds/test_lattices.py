@@ -68,7 +68,9 @@ def test_weights_have_the_place_and_the_remainder_of_what_reads_them(read: str) 
     found = by_remainders(flow_dependences(program_from_text(text(("k", "i", "c", read, "r")))))
     assert found is not None
     (relation,) = (item.relation for item in found[0].flows if item.reference.array == "W")
-    assert relation.is_subset(isl.Map(f"{{ W[k, c, q, rest] -> {relation.range().get_tuple_name()}[c, k, i, q, rest] }}"))
+    assert relation.is_subset(
+        isl.Map(f"{{ W[k, c, q, rest] -> {relation.range().get_tuple_name()}[c, k, i, q, rest] }}")
+    )
 
 
 def strided(draw: Random) -> str:

@@ -13,6 +13,7 @@ import pytest
 from tests.commands import shorthaul_json
 from tests.dataflow.load_model import least_load
 from tests.dataflow.small import small_problem
+from tests.samples import ALL
 
 from shorthaul import dataflow
 from shorthaul.core.errors import ShorthaulError
@@ -106,8 +107,8 @@ def hunt(seeds: range, count: int) -> tuple[int, int]:
 
 
 def test_no_mapping_is_below() -> None:
-    points, higher = hunt(range(8), 40)
-    assert points > 100
+    points, higher = hunt(range(8) if ALL else range(4, 6), 40)
+    assert points > 50
     assert higher > 5
 
 
@@ -136,7 +137,10 @@ def test_crossbars_carry_no_less() -> None:
     assert least_carried(Problem(generators.sobel(), generators.platform24()), "mrb-explore", 300)[:2] == (7726, 7726)
     crowded = Problem(generators.random_graph(15, 1.0, 2, 2000, 3), generators.platform24(tiles=2))
     assert least_carried(crowded, "mrb-explore", 60)[2] > 20
-    assert sum(least_carried(problem, strategy, 20)[2] for _, problem, strategy, _ in bounded(range(40), 4)) > 100
+    assert (
+        sum(least_carried(problem, strategy, 20)[2] for _, problem, strategy, _ in bounded(range(40 if ALL else 12), 4))
+        > 30
+    )
 
 
 @pytest.mark.slow

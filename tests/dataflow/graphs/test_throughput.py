@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.dataflow.graphs.test_multirate import random_cyclo_static_graph, random_graph
+from tests.samples import ALL
 
 from shorthaul import dataflow
 from shorthaul.core.errors import InputError
@@ -51,7 +52,7 @@ def expanded_period(graph: SdfGraph) -> Fraction:
 
 def test_the_period_is_that_of_the_expanded_graph() -> None:
     dead = shorter = 0
-    for seed in range(250):
+    for seed in range(250 if ALL else 80):
         graph = random_limited_graph(seed)
         try:
             period = expanded_period(graph)
@@ -64,8 +65,8 @@ def test_the_period_is_that_of_the_expanded_graph() -> None:
         assert Fraction(schedule.period, schedule.denominator) == period == (cycle.ratio if cycle else 0)
         assert check_schedule(graph, schedule).ok
         shorter += any(len(starts) < schedule.firings[actor] for actor, starts in schedule.starts.items())
-    assert dead > 10
-    assert shorter > 50
+    assert dead > 1
+    assert shorter > 15
 
 
 def test_the_replay_finds_a_firing_that_starts_too_early() -> None:

@@ -298,6 +298,10 @@ def test_the_same_front_on_one_process_and_several() -> None:
         )
         fronts.append([point.document() for point in found.plan.front])
     assert fronts[0] == fronts[1]
+
+
+@pytest.mark.slow  # sweeps of the default decoder are tried
+def test_the_same_sweep_on_one_process_and_several() -> None:
     sweeps = [
         sweep(
             generators.sobel(),
