@@ -32,7 +32,7 @@ from shorthaul.dataflow.formats.sdf3_elements import parse
 from shorthaul.dataflow.formats.sdf3_platforms import mapping_of_file, platform_of
 from shorthaul.dataflow.graphs.expansion import marked_graph, to_sdf
 from shorthaul.dataflow.graphs.union import together
-from shorthaul.dataflow.model import Application, CoreType, Decisions, Platform, Problem, SdfGraph
+from shorthaul.dataflow.model import Application, CoreType, Decisions, Platform, Problem, SdfGraph, untimed
 from shorthaul.dataflow.workloads import generators
 from shorthaul.dataflow.workloads.cases import CASES
 
@@ -199,7 +199,7 @@ def with_remarks(
 
     The platform is assumed where nobody chose it and the application has none of the paper's core types.
     """
-    remarks = list(report.remarks)
+    remarks = [*report.remarks, *untimed(actor.tau for actor in application.actors)]
     if platform.name == ASSUMED:
         remarks.append(f"no platform is given: {ASSUMED}, stand in for it; --platform names yours")
     replaced = {name for xi in replacements for name, is_replaced in xi.items() if is_replaced}

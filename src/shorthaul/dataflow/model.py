@@ -25,11 +25,19 @@ MOST_TOKENS: Final = 10**6
 
 #: An amount of every firing, or of the firings in turn.
 PerPhase = int | tuple[int, ...]
+#: In a file that gives no actor an execution time, all take one tick, on a core type of this name.
+UNTIMED_TYPE: Final = "default"
+UNTIMED: Final = "every actor takes one tick, as where a file gives no execution time (SDF3's tools take 0)"
 
 
 def phases(amount: PerPhase) -> tuple[int, ...]:
     """Return the amounts of the firings in turn."""
     return amount if isinstance(amount, tuple) else (amount,)
+
+
+def untimed(times: Iterable[Mapping[str, PerPhase | None]]) -> tuple[str, ...]:
+    """Return the remark on actors whose times are those of a file without any."""
+    return (UNTIMED,) if all(time == {UNTIMED_TYPE: 1} for time in times) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class Tree:
                 allowed=f"0 to {len(parent) - 1}, or -1 for the root",
             )
         if len(order) == 0 and not ordered:
-            order = _parents_first(parent)
+            order = _parents_first(parent, self.labels)
         elif len(order) and not is_parents_first(parent, order):
             cure = "leave it out, and it is found"
             raise InputError("has not every vertex once, after its parent", place="parents_first", cure=cure)
@@ -131,12 +131,12 @@ def tree_from_parents(parent: npt.ArrayLike, *, forest: bool = False, labels: La
     tree = Tree(array, labels=labels)
     roots = tree.roots()
     if len(roots) > 1 and not forest:
-        first, second = roots[:2].tolist()
+        first, second = _named(roots[:2].tolist(), labels)
         raise InputError(
             "has several roots",
             place="parent",
             value=f"{len(roots)} roots, vertices {first} and {second} the first two",
-            allowed="one vertex with parent -1",
+            allowed="one vertex with parent -1" if labels is None else "one vertex without a parent",
             cure="use --forest (forest=True) to lay out several trees on one grid",
         )
     return tree
@@ -182,17 +182,22 @@ def _first_non_integer(listed: Sequence[object], given: npt.NDArray[Any]) -> tup
     return f"parent[{position}]", value
 
 
-def _parents_first(parent: Index) -> Index:
+def _named(vertices: Sequence[int], labels: Labels | None) -> list[str]:
+    """Return the vertices as a user knows them: by name where they have one, or else by number."""
+    names = {} if labels is None else dict(enumerate(labels.names()))
+    return [names.get(vertex) or str(vertex) for vertex in vertices]
+
+
+def _parents_first(parent: Index, labels: Labels | None) -> Index:
     depth, culprit = depths(parent)
     if culprit >= 0:
         cycle, vertex = [culprit], int(parent[culprit])
         while vertex != culprit and len(cycle) < 8:
             cycle.append(vertex)
             vertex = int(parent[vertex])
-        end = f"{culprit}" if vertex == culprit else "..."
-        raise InputError(
-            "has a cycle", place="parent", value=" -> ".join(map(str, cycle)) + f" -> {end}", allowed="a rooted tree"
-        )
+        named = _named(cycle, labels)
+        shown = " -> ".join([*named, named[0] if vertex == culprit else "..."])
+        raise InputError("has a cycle", place="parent", value=shown, allowed="a rooted tree")
     return sorted_by(depth, int(depth.max()))
 
 

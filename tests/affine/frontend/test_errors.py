@@ -114,6 +114,7 @@ BODIES = {
 
 FILES = {
     "no loops": ("void f(int n) { }", ["no loops", "around the loop nest"]),
+    "loops by goto": ("void f(int n, double a[n]) {\n  top: a[0] += 1;\n  goto top;\n}\n", ["line 2 column 3", "top: ", "in place of goto"]),
     "while": ("void f(int n, double a[n]) {\n  int i = 0;\n  while (i < n) { a[i] = 0; i *= 2; }\n}\n", ["line 3 column 3", "a while loop", "as a for loop"]),
     "do": ("void f(int n, double a[n]) {\n  do { a[0] += 1; } while (n > 0);\n}\n", ["line 2 column 3", "a do loop", "as a for loop"]),
     "two without pragma": ("void f(int n) { for (;;) ; }\nvoid g(int n) { for (;;) ; }\n", ["several functions have loops", "f, g", "--function"]),

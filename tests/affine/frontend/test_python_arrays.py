@@ -159,3 +159,9 @@ def test_rows_are_as_long_as_those_of_others() -> None:
 def test_sums_along_axes_that_are_not_there_are_refused() -> None:
     with pytest.raises(InputError, match="axes 0 to 0"):
         program_from_text("def f(a, b):\n n = len(a)\n b[:] = np.sum(a[1:] * 2, axis=1)\n")
+
+
+def test_an_array_by_a_call_that_is_not_known_is_refused_at_the_call() -> None:
+    text = "def f(A, n):\n    I = np.eye(n)\n    for i in range(n):\n        for j in range(n):\n            A[i, j] += I[i, j]\n"
+    with pytest.raises(InputError, match=r"line 2 column 9: is no array I that(.|\n)*np.eye\(n\)"):
+        shorthaul.affine.case(text)

@@ -12,6 +12,8 @@ from shorthaul.dataflow.formats.sdf3 import read_sdf3, sdf3_text
 from shorthaul.dataflow.graphs.expansion import from_sdf, marked_graph
 from shorthaul.dataflow.graphs.multirate import repetition_vector
 from shorthaul.dataflow.loading import case, load_graph
+from shorthaul.dataflow.model import UNTIMED
+from shorthaul.dataflow.verbs.analysing import buffers, throughput
 from shorthaul.dataflow.verbs.planning import bound, plan
 
 FILE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -245,6 +247,8 @@ def test_without_any_execution_time_all_take_one_tick() -> None:
     start, end = FILE.index("      <actorProperties"), FILE.index("      <channelProperties")
     graph = read(FILE[:start] + FILE[end:])
     assert [dict(actor.times) for actor in graph.actors] == [{"default": 1}, {"default": 1}]
+    assert throughput(graph, serial=True).check.remarks == buffers(graph, serial=True).check.remarks == (UNTIMED,)
+    assert not throughput(read(FILE), serial=True).check.remarks
 
 
 def test_other_roots() -> None:

@@ -189,7 +189,7 @@ def _chosen(chunks: list[_Chunk], function: str | None, done: Preprocessed) -> _
             raise InputError("'#pragma scop' stands outside every function", cure=_CURE_MISSING)
         if not functions:
             raise InputError("has no function", allowed="C with a function around the loop nest", cure=_CURE_MISSING)
-        loops = (r"\bfor\s*\(", r"\b(while|do)\b")  # the latter are refused, with their place
+        loops = (r"\bfor\s*\(", r"\b(while|do|goto)\b")  # the latter are refused, with their place
         marked = next(filter(None, ([c for c in functions.values() if re.search(p, c.text)] for p in loops)), [])
         if not marked:
             raise InputError("has no loops", allowed="C with a function around a loop nest", cure=_CURE_MISSING)

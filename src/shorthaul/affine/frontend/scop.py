@@ -330,7 +330,7 @@ class _Builder:
             return position
         if not has_effect(node):
             return position  # a statement without effect, such as (void)x;
-        problem, cure = "is no assignment", "keep loops, ifs and assignments only"
+        problem, cure = "is no assignment", "keep loops, ifs and assignments only, in place of goto too"
         if isinstance(node, c_ast.FuncCall):
             problem, cure = "a call may have side effects", "write out what the function assigns"
         raise InputError(problem, place=self.place(node), value=c_text(node), allowed="assignments", cure=cure)

@@ -17,6 +17,7 @@ from shorthaul.dataflow.model import (
     MOST_BYTES,
     MOST_TICKS,
     MOST_TOKENS,
+    UNTIMED_TYPE,
     PerPhase,
     SdfActor,
     SdfChannel,
@@ -26,8 +27,6 @@ from shorthaul.dataflow.model import (
 
 #: SDF3 counts token sizes in bits.
 _BITS = 8
-#: In a file that gives no actor an execution time, all take one tick, on a core type of this name.
-_DEFAULT_TYPE = "default"
 _NUMBER = re.compile(r"(?:[0-9]*\.)?[0-9]+([eE][+-]?[0-9]{1,3})?")
 
 
@@ -109,7 +108,7 @@ def _graph(root: ET.Element) -> SdfGraph:
     for name in sizes:
         known(name, channels, "channelProperties")
     title = application.get("name") or sdf.get("name") or "sdf"
-    actors = tuple(SdfActor(name, times.get(name) or {_DEFAULT_TYPE: 1}) for name in ports)
+    actors = tuple(SdfActor(name, times.get(name) or {UNTIMED_TYPE: 1}) for name in ports)
     return SdfGraph(title, actors, tuple(channels.values()))
 
 

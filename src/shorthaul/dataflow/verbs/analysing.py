@@ -36,7 +36,7 @@ from shorthaul.dataflow.graphs.storage import (
 )
 from shorthaul.dataflow.graphs.timing import bounded, timed
 from shorthaul.dataflow.loading import naming
-from shorthaul.dataflow.model import SdfGraph
+from shorthaul.dataflow.model import SdfGraph, untimed
 from shorthaul.dataflow.options import BuffersOptions, ThroughputOptions
 from shorthaul.dataflow.plan import BuffersExtra, PeriodicSchedule, StoragePlan, StoragePoint, ThroughputExtra
 from shorthaul.dataflow.verbs.inputs import GRAPHS, SCHEDULES, STORAGE_PLANS, Graph
@@ -83,8 +83,8 @@ def throughput(workload: Graph, **keywords: Unpack[ThroughputKeywords]) -> Resul
         cycle, schedule = least_period(analysed, search)
     period = Fraction(schedule.period, schedule.denominator)
     report = check_schedule(analysed, schedule)
-    if not period:
-        report = replace(report, remarks=(*report.remarks, UNLIMITED))
+    remarks = (*report.remarks, *untimed(actor.times for actor in graph.actors), *(() if period else (UNLIMITED,)))
+    report = replace(report, remarks=remarks)
     return Result(
         RESULT_KIND,
         Status.OPTIMAL,
@@ -173,6 +173,7 @@ def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[Stor
     reports = [check_storage(analysed, members, point.capacities, point.schedule) for point in points]
     violations = tuple(violation for report in reports for violation in report.violations)
     remarks = () if rooms else (UNSIZED,) if cycle is not None else (UNSIZED, UNLIMITED)
+    remarks += untimed(actor.times for actor in graph.actors)
     limited = ((point, period_bound_of(point.cycle).document()) for point in points)
     front_points = (StoragePoint(p.size, str(p.period), p.capacities, by, p.schedule) for p, by in limited)
     plan = StoragePlan(options.unit, members, tuple(front_points))

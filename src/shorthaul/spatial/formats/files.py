@@ -88,7 +88,8 @@ def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Sea
         if head and not newick and _NEWICK_SIGNS.isdisjoint(data):
             value = head[:30].decode(errors="replace")
             cure = (
-                "give other formats their suffix: .txt (a parent a line, -1 for the root), .csv (a table), .json, .npy"
+                "give other formats their suffix: .txt (a parent a line, -1 for the root),"
+                " .csv (a table of child,parent), .json, .npy"
             )
             allowed = "as in (a,b)c; (one vertex: a;)"
             raise InputError("is not Newick: no parenthesis and no ';'", value=value, allowed=allowed, cure=cure)
@@ -126,7 +127,9 @@ def _text_parents(data: bytes, search: Search | None) -> npt.NDArray[np.int64]:
             values.append(int(cell))
         except ValueError:
             allowed = "one vertex number per line, -1 for the root; or a table whose first row names a column parent"
-            raise InputError("is not a number", place=f"line {number}", value=cell, allowed=allowed) from None
+            cure = "" if cell.isalnum() else "write edges as a table whose first row is child,parent"
+            place = f"line {number}"
+            raise InputError("is not a number", place=place, value=cell, allowed=allowed, cure=cure) from None
         if abs(values[-1]) > 2**62:
             raise InputError("is no vertex", place=f"line {number}", value=values[-1])
     return np.array(values, dtype=np.int64)

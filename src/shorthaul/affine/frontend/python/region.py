@@ -348,6 +348,8 @@ class _Translator:
                 self.counted.setdefault(target.id, node)
                 return [c_ast.Assignment(operator, c_ast.ID(target.id, coord_of(node)), value, coord_of(node))]
             return [declaration_of(target.id, scalar_type(target.id, "int"), value, coord_of(node))]
+        if isinstance(target, ast.Name) and target.id in self.axes and isinstance(node.value, ast.Call):
+            fail(node.value, f"is no array {target.id} that is understood", "write out what the function does")
         return [c_ast.Assignment(operator, self.value(target), self.value(node.value), coord_of(node))]
 
     def exchange(self, node: ast.stmt, target: ast.Tuple, value: ast.Tuple) -> list[Any]:
