@@ -165,3 +165,11 @@ def test_an_array_by_a_call_that_is_not_known_is_refused_at_the_call() -> None:
     text = "def f(A, n):\n    I = np.eye(n)\n    for i in range(n):\n        for j in range(n):\n            A[i, j] += I[i, j]\n"
     with pytest.raises(InputError, match=r"line 2 column 9: is no array I that(.|\n)*np.eye\(n\)"):
         shorthaul.affine.case(text)
+
+
+def test_a_type_without_a_value_is_no_statement() -> None:
+    text = "def f(a, n):\n s: float\n for i in range(n):\n  s = a[i]\n  a[i] = 2 * s\n"
+    for one, other in zip(
+        program_from_text(text).statements, program_from_text(text.replace(" s: float", "")).statements, strict=True
+    ):
+        assert str(one.domain) == str(other.domain)

@@ -227,3 +227,9 @@ def test_declarations_are_read_together() -> None:
     )
     assert program.arrays["A"].element_bytes == 8
     assert program.arrays["B"].element_bytes == 4
+
+
+def test_a_limit_may_stand_before_its_iterator() -> None:
+    text = "void f(int n, double a[n]) { for (int i = 1; %s; i++) a[i] = a[i - 1]; }"
+    turned, straight, other = (program_from_text(text % limit) for limit in ("n > i", "i < n", "i <= n"))
+    assert str(turned.statements[0].domain) == str(straight.statements[0].domain) != str(other.statements[0].domain)

@@ -172,7 +172,7 @@ def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[Stor
         )
     reports = [check_storage(analysed, members, point.capacities, point.schedule) for point in points]
     violations = tuple(violation for report in reports for violation in report.violations)
-    remarks = () if rooms else (UNSIZED,) if cycle is not None else (UNSIZED, UNLIMITED)
+    remarks: tuple[str, ...] = () if rooms else (UNSIZED,) if cycle is not None else (UNSIZED, UNLIMITED)
     remarks += untimed(actor.times for actor in graph.actors)
     limited = ((point, period_bound_of(point.cycle).document()) for point in points)
     front_points = (StoragePoint(p.size, str(p.period), p.capacities, by, p.schedule) for p, by in limited)
