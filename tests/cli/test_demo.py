@@ -23,7 +23,7 @@ def test_demo_runs_every_engine_and_draws_a_report(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if not ALL:  # the same jobs, which search less, and a smaller tree
-        less = [(engine, arguments.replace("n=65536", "n=4096")) for engine, arguments in demo.JOBS]
+        less = [(engine, arguments.replace("n=65536", "n=1024")) for engine, arguments in demo.JOBS]
         monkeypatch.setattr(demo, "JOBS", [(engine, f"{arguments} --effort 0.1") for engine, arguments in less])
         monkeypatch.setattr(
             demo, "_run", lambda arguments: print(f"$ shorthaul {shlex.join(arguments)}", run(*arguments))
