@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import islpy as isl
 import numpy as np
 import pytest
 from tests.affine.derived import bound_of, quick
@@ -22,7 +23,7 @@ CASES = {
 }  # fmt: skip
 
 
-def members(union, sizes: dict[str, int], cdag: ConcreteCdag) -> np.ndarray:
+def members(union: isl.UnionSet, sizes: dict[str, int], cdag: ConcreteCdag) -> np.ndarray:
     labels = {cdag.label(vertex): vertex for vertex in range(cdag.n)}
     result = np.zeros(cdag.n, dtype=np.bool_)
     for item in sets_of(union):
