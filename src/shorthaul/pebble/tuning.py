@@ -50,9 +50,11 @@ CURVE_POINTS: Final = 8
 CHECK_S: Final = 5e-7
 MOST_KEPT_BACK: Final = 0.4
 
-#: Effort of the first turn of the exact solver, and how many times as large each next one is.
+#: Effort of the first turn of the exact solver, how many times as large each next one is, and the part of what is left
+#: that a later one has at most: a turn takes two to four times its effort.
 FIRST_TURN: Final = 1.0
 TURN_GROWTH: Final = 3.0
+TURN_PART: Final = 0.3
 #: What the parts of the exact solver take of a turn: the improvement before the first pass, automorphisms, the first
 #: pass without prices or without tables, the choice of tables.
 FIRST_LOOK: Final = 0.5
@@ -74,10 +76,12 @@ NEAR_TIMES: Final = 2.0
 #: How many times as much effort a pass gets at once when its layers are past their widest.
 NARROWING_TIMES: Final = 3.0
 #: How often prices climb, and what each climb, each beam that they guide and the pass after them take of a turn.
-#: Computed sets per effort of the turn that have prices, those of parts from the second turn on; where they are many,
-#: what the climb and the pass after it take of the turn, or of this part of what is left.
+#: Computed sets per effort of the turn that have prices; parts have some from the second turn on, if so much effort is
+#: left: with less, tables prove a word or two more of some knn above 60 nodes (12 of effort). Where sets are many, what
+#: the climb and the pass after it take of the turn, or of this part of what is left.
 CLIMBS: Final = 4
 PRICED_SETS: Final = 2**16
+PARTS_FROM: Final = 9.0
 MANY_SHARE: Final = 1.5
 MANY_PART: Final = 0.25
 CLIMB_SHARE: Final = 1.2

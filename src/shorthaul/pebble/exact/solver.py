@@ -56,13 +56,15 @@ def solve(
     solver.begin(effort)
     if bounding is not None and not solver.is_done():
         solver.raise_to(bounding(solver.best))
+    turn = effort
     while not solver.is_done():
-        solver.use_tables(effort)
-        solver.use_potential(effort)
-        solver.run(effort)
+        solver.use_tables(turn)
+        solver.use_potential(turn)
+        solver.run(turn)
         if not solver.is_done():
-            solver.improve(effort)
+            solver.improve(turn)
         effort *= tuning.TURN_GROWTH
+        turn = min(effort, tuning.TURN_PART * search.left())  # else passes below lower limits have none in the last one
     return solver.best, solver.bound, solver.gap() <= 0
 
 
@@ -164,11 +166,12 @@ class _Solver:
         if self.gap() <= 0 or self._search.expired():
             return
         if self._prices is None or not self._prices.is_whole:
+            is_short = self._prices is None and self._search.left() < tuning.PARTS_FROM
             self._prices = potentials.initial_prices(
                 self._cdag,
                 self._budget,
                 most_sets=int(tuning.PRICED_SETS * effort),
-                whole=effort <= tuning.FIRST_TURN,
+                whole=effort <= tuning.FIRST_TURN or is_short,
                 search=self._search,
                 start=self._prices,
             )
