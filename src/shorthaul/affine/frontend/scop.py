@@ -47,6 +47,7 @@ from shorthaul.affine.frontend.rewriting.counting import ends
 from shorthaul.affine.frontend.rewriting.jumps import require_static_control
 from shorthaul.affine.frontend.rewriting.scopes import names_as_written
 from shorthaul.affine.frontend.rewriting.trees import statements_of
+from shorthaul.affine.frontend.rolling.unrolled import rerolled
 from shorthaul.affine.frontend.symbols import Symbols, depth, element_bytes, extents, symbols
 from shorthaul.affine.integer_sets.divisions import without_divisions
 from shorthaul.affine.integer_sets.redundant_loops import independent, without
@@ -186,8 +187,8 @@ class _Builder:
     def build(self, text: str) -> Program:
         """Return the program."""
         self.source = text
-        universe = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : }")
-        self.block(self.region.body, _Scope(universe, locals=self.constants))
+        scope = _Scope(isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : }"), locals=self.constants)
+        self.block(rerolled(self.region.body, self.symbols.declared, self.names(scope)), scope)
         if not self.drafts:
             place = str(self.region.place(self.region.body[0]))
             first, cure = c_text(self.region.body[0])[:80], "put the assignments of the kernel between the pragmas"
@@ -401,8 +402,7 @@ class _Builder:
 
     def within_extents(self, elements: Mapping[int, tuple[isl.PwAff, ...]]) -> None:
         """Refuse accesses that are outside of their array whatever the parameters are."""
-        universe = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : }")
-        names = self.names(_Scope(universe, locals=self.constants))
+        names = self.names(_Scope(isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : }"), locals=self.constants))
         for draft, access in self.accesses():
             declared = self.symbols.declared.get(access.array)
             refuse_outside(declared, access, elements[id(access)], names, draft.scope.iterators, draft.scope.locals)

@@ -1,0 +1,1 @@
+"""Loops that were unrolled by hand, rolled again."""
