@@ -3,6 +3,7 @@
 More effort is never to lose what less finds. So the work comes in rounds, each with an effort that does not depend on
 what there is in all: first the phases of the program in boxes, then in turn an order for all sizes and the one at the
 given sizes that follows from it, each round with twice the effort. Both searches remember what they know of phases.
+An order for one S alone has one round after the first, of all that is left: several would begin much again.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from shorthaul.affine.orders.joining.turns import read_from_elsewhere
 from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.tile_policy import Counts
 from shorthaul.affine.orders.upper_bound import AnyStep, Formulas, UpperBound, in_order
-from shorthaul.affine.tuning import FIRST_ROUND, NEAR_THE_INPUTS, NO_SLACK, Slack
+from shorthaul.affine.tuning import FIRST_ROUND, FORMULA_SHARE, NEAR_THE_INPUTS, NO_SLACK, Slack
 from shorthaul.core.search import Search
 
 
@@ -67,15 +68,17 @@ def orders_at(
             searches[at].fit(searches[middle])
             searches[at].further(formulas.plain, first=True)
         search.spend(part.spent() if place < 3 and search.effort is not None else 0.0)
+    alone = len(every) == 1 and share < inf
     while not search.expired():
         if not formulas.is_done:
-            with effort.charged_to(search.within(share / 2)), suppress(effort.OutOfEffortError):
+            part = search.part(FORMULA_SHARE) if alone else search.within(share / 2)
+            with effort.charged_to(part), suppress(effort.OutOfEffortError):
                 formulas.further()
         waiting = [searches[at] for at in turns if searches[at].done is not formulas.found]
         if formulas.is_done and not waiting:
             break
         for item in waiting:
-            with effort.charged_to(search.within(inf if formulas.is_done and len(every) == 1 else share)):
+            with effort.charged_to(search.within(inf if alone else share)):
                 item.further(formulas.found)
                 item.fit(searches[middle])
         share *= 2

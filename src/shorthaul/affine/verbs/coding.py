@@ -139,7 +139,8 @@ def _derived(
         here: UpperBound | LevelOrder = found[1] or upper
         if kept:
             here = at_sizes(upper, flow, less, search.part(tuning.UPPER_SHARE), tuning.CODE_SLACK)
-        return legal_order(here, flow, less, known), kept, less
+        with charged_to(search.beside(tuning.CODE_LOOPS_EFFORT)):  # an order may have taken all there was
+            return legal_order(here, flow, less, known), kept, less
     except OutOfEffortError:
         return as_it_is(upper, flow, "the search ended before an order was derived and known to be legal"), kept, less
 

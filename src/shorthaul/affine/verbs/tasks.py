@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import pickle
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -275,7 +275,7 @@ class Tasks:
             rounds = [[at for at in reversed(every) if at not in last], last]
         told, waiting = functools.partial(_tell, self.search), sum(self.shares)
         for numbers in rounds:
-            if not numbers or self.search.expired():
+            if not numbers or (self.search.expired() and not self._is_free(numbers)):
                 continue
             weights = [len(numbers) * self.shares[at] / waiting for at in numbers]
             tasks = [self.tasks[at] for at in numbers]
@@ -284,6 +284,12 @@ class Tasks:
             )
             self.answers |= {numbers[at]: answer for at, answer in found if at < len(numbers)}
             waiting -= sum(self.shares[at] for at in numbers)
+
+    def _is_free(self, numbers: Sequence[int]) -> bool:
+        """True if these are orders whose first round is done whatever the effort, and there is time for it."""
+        tasks = [self.tasks[at] for at in numbers]
+        known = (isinstance(item, Order) and item.sizes and item.derived.flow is not None for item in tasks)
+        return self.search.remaining_s() > 0 and all(known)
 
     def proven(self, number: int) -> Proven:
         """Return a bound: the one that holds always where there was no time for another."""
