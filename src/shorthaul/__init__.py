@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from shorthaul.report.html import report
 
 if os.environ.get("SHORTHAUL_COMPILED") == "0":  # kernels as plain Python, for debugging
-    from shorthaul.core.compiled.twins import install
+    from shorthaul.core.compiled import twins
+
+    twins.install()
 else:
-    from shorthaul.core.compiled.required import install
-install()
+    from shorthaul.core.compiled import required
+
+    required.install()
 
 __version__ = VERSION
 
