@@ -17,7 +17,7 @@ from pycparser import c_ast
 from shorthaul.affine.frontend import polynomials as poly
 from shorthaul.affine.frontend.expressions import Names, affine, bound_set, c_text, integer, variable, without_iterators
 from shorthaul.affine.frontend.loops import iterations
-from shorthaul.affine.frontend.rewriting import trees as t
+from shorthaul.affine.frontend.rewriting import trees
 from shorthaul.affine.frontend.rewriting.counting import amount, counter
 from shorthaul.core.errors import InputError
 
@@ -30,6 +30,7 @@ class _Quotient(str):
 
 
 def _polynomial(node: Any) -> poly.Polynomial | None:
+    """Return an expression of integers as a polynomial of its names, quotients and remainders; None if it is none."""
     if isinstance(node, c_ast.Constant):
         return poly.number(int(node.value)) if node.type == "int" and node.value.isdecimal() else None
     if isinstance(node, c_ast.ID):
@@ -59,17 +60,19 @@ class _Alike:
     names: dict[str, str] = field(default_factory=dict)
 
     def all(self, ones: Sequence[Any], others: Sequence[Any]) -> bool:
+        """Return whether all are the same; what is learnt about names is kept if they are."""
         known = dict(self.names)
         same = len(ones) == len(others) and all(map(self.same, ones, others))
         self.names = self.names if same else known
         return same
 
     def same(self, one: Any, other: Any) -> bool:
+        """Return whether one tree is the other with the counter moved."""
         if isinstance(one, c_ast.ArrayRef) and isinstance(other, c_ast.ArrayRef):
             return self.same(one.name, other.name) and self.equal(one.subscript, other.subscript)
-        if t.names_in([one]) == {self.counter} and None not in (_polynomial(one), _polynomial(other)):
+        if trees.names_in([one]) == {self.counter} and None not in (_polynomial(one), _polynomial(other)):
             return self.equal(one, other)
-        if type(one) is not type(other) or t.is_name(one, self.counter):
+        if type(one) is not type(other) or trees.is_name(one, self.counter):
             return False
         if isinstance(one, c_ast.ID | c_ast.Decl | c_ast.TypeDecl):
             name = "declname" if isinstance(one, c_ast.TypeDecl) else "name"
@@ -80,9 +83,12 @@ class _Alike:
         return same and len(children[0]) == len(children[1]) and all(map(self.same, *children))
 
     def equal(self, one: Any, other: Any) -> bool:
+        """Return whether two subscripts have the same value, as polynomials or, where they are none, as text."""
         value, wanted = _polynomial(one), _polynomial(other)
         whole = value is None or wanted is None
-        quotients = t.names_in([one] if whole else (n for n in t.nodes([one]) if getattr(n, "op", "") in {"/", "%"}))
+        quotients = trees.names_in(
+            [one] if whole else (n for n in trees.nodes([one]) if getattr(n, "op", "") in {"/", "%"})
+        )
         if self.counter in quotients or any(self.names.setdefault(name, name) != name for name in quotients):
             return False
         if value is None or wanted is None:
@@ -93,6 +99,7 @@ class _Alike:
 
     @property
     def renamed(self) -> dict[str, str]:
+        """The variables that have another name in the other tree."""
         return {one: other for one, other in self.names.items() if one != other}
 
 
@@ -103,29 +110,35 @@ class _Leaf:
 
     @property
     def names(self) -> set[str]:
-        return t.names_in([self.node]) | t.assigned([self.node])
+        """What the statement reads or sets."""
+        return trees.names_in([self.node]) | trees.assigned([self.node])
 
     @property
     def sets(self) -> set[str]:
-        targets = [node.lvalue for node in t.nodes([self.node]) if isinstance(node, c_ast.Assignment)]
-        return t.assigned([self.node]) | {getattr(t.element_of(item)[0], "name", "") for item in targets}
+        """The variables and arrays that the statement sets."""
+        targets = [node.lvalue for node in trees.nodes([self.node]) if isinstance(node, c_ast.Assignment)]
+        return trees.assigned([self.node]) | {getattr(trees.element_of(item)[0], "name", "") for item in targets}
 
 
 def _leaves(items: Sequence[Any], path: tuple[int, ...] = ()) -> Iterator[_Leaf]:
+    """Yield the statements that are no loops, in the order of the text, with the loops around them."""
     for item in items:
         if isinstance(item, c_ast.Compound | c_ast.For):
             is_loop = isinstance(item, c_ast.For)
-            yield from _leaves(t.statements_of(item.stmt if is_loop else item), (*path, id(item)) if is_loop else path)
+            yield from _leaves(
+                trees.statements_of(item.stmt if is_loop else item), (*path, id(item)) if is_loop else path
+            )
         elif not isinstance(item, c_ast.Pragma | c_ast.EmptyStatement) and getattr(item, "init", item) is not None:
             yield _Leaf(item, path)
 
 
 def _kept(items: Sequence[Any], wanted: Set[int]) -> list[Any]:
+    """Return the statements without those that are not ``wanted`` (by identity), and without loops left empty."""
     made: list[Any] = []
     for item in items:
         is_loop = isinstance(item, c_ast.For)
         if is_loop or isinstance(item, c_ast.Compound):
-            body = _kept(t.statements_of(item.stmt if is_loop else item), wanted)
+            body = _kept(trees.statements_of(item.stmt if is_loop else item), wanted)
             made += [_loop(item, item.cond, item.next, body)] if is_loop and body else body
         elif id(item) in wanted:
             made.append(item)
@@ -137,12 +150,14 @@ def _loop(like: Any, cond: Any, step: Any, body: list[Any]) -> Any:
 
 
 def _headers(items: Iterable[Any]) -> list[Any]:
-    loops = [node for node in t.nodes(items) if isinstance(node, c_ast.For)]
+    """Return the parts of the heads of all loops."""
+    loops = [node for node in trees.nodes(items) if isinstance(node, c_ast.For)]
     return [part for loop in loops for part in (loop.init, loop.cond, loop.next) if part is not None]
 
 
 def _uses(items: Iterable[Any]) -> Counter[str]:
-    return Counter(node.name for node in t.nodes(items) if isinstance(node, c_ast.ID))
+    """Return how often each name is used."""
+    return Counter(node.name for node in trees.nodes(items) if isinstance(node, c_ast.ID))
 
 
 def _copies(found: list[_Leaf], name: str, count: int) -> tuple[list[list[_Leaf]], list[dict[str, str]]] | None:
@@ -170,14 +185,14 @@ def _copies(found: list[_Leaf], name: str, count: int) -> tuple[list[list[_Leaf]
 
 def _own(names: Set[str], part: Sequence[_Leaf], outside: Set[str], region: Sequence[Any]) -> bool:
     """True if variables are declared in the region, used nowhere else, and set before they are read in each turn."""
-    if names & outside or not names <= {node.name for node in t.nodes(region) if isinstance(node, c_ast.Decl)}:
+    if names & outside or not names <= {node.name for node in trees.nodes(region) if isinstance(node, c_ast.Decl)}:
         return False
-    for name in names - t.assigned(_headers(region)):
+    for name in names - trees.assigned(_headers(region)):
         used = [leaf for leaf in part if name in leaf.names]
-        is_set = used and t.target_of(used[0].node) == name and getattr(used[0].node, "op", "=") == "="
+        is_set = used and trees.target_of(used[0].node) == name and getattr(used[0].node, "op", "=") == "="
         value = getattr(used[0].node, "init", getattr(used[0].node, "rvalue", None)) if is_set else None
         within = all(leaf.path[: len(used[0].path)] == used[0].path for leaf in used)
-        if value is None or name in t.names_in([value]) or not within:
+        if value is None or name in trees.names_in([value]) or not within:
             return False
     return True
 
@@ -186,13 +201,13 @@ def _apart(array: str, one: _Leaf, other: _Leaf, moving: Set[str]) -> bool:
     """True if subscripts in one axis tell that two statements use no element of an array both, in one turn."""
     whole: list[list[list[Any]]] = []
     for leaf in (one, other):
-        found = [t.element_of(node) for node in t.nodes([leaf.node]) if isinstance(node, c_ast.ArrayRef)]
-        mine = [subscripts for root, subscripts in found if t.is_name(root, array)]
+        found = [trees.element_of(node) for node in trees.nodes([leaf.node]) if isinstance(node, c_ast.ArrayRef)]
+        mine = [subscripts for root, subscripts in found if trees.is_name(root, array)]
         whole.append([item for item in mine if len(item) == max(map(len, mine))])
         if not whole[-1] or len(whole[-1]) < _uses([leaf.node])[array]:
             return False
     for left, right in itertools.product(*whole):
-        pairs = [pair for pair in zip(left, right, strict=False) if not t.names_in(pair) & moving]
+        pairs = [pair for pair in zip(left, right, strict=False) if not trees.names_in(pair) & moving]
         values = [(_polynomial(first), _polynomial(second)) for first, second in pairs]
         if not any(a is not None and b is not None and {*poly.plus(a, b, -1)} == {()} for a, b in values):
             return False
@@ -201,18 +216,18 @@ def _apart(array: str, one: _Leaf, other: _Leaf, moving: Set[str]) -> bool:
 
 def _without_loads(body: Sequence[Any], region: Sequence[Any], kinds: Mapping[str, Any]) -> list[Any]:
     """Return a copy of ``body`` with elements of arrays in place of the variables that are set to them alone."""
-    items = t.copied(list(body))
+    items = trees.copied(list(body))
     found = [*_leaves(items)]
     sets = {name for leaf in found for name in leaf.sets}
-    times_set, uses = Counter(map(t.target_of, t.nodes(region))), _uses(region)
+    times_set, uses = Counter(map(trees.target_of, trees.nodes(region))), _uses(region)
     gone: set[int] = set()
     for at, leaf in enumerate(found):
         name, value = str(getattr(leaf.node, "name", "")), getattr(leaf.node, "init", None)
-        if not isinstance(value, c_ast.ArrayRef) or t.names_in([value]) & sets or times_set[name] > 1:
+        if not isinstance(value, c_ast.ArrayRef) or trees.names_in([value]) & sets or times_set[name] > 1:
             continue
-        kind = t.words_of(kinds.get(getattr(t.element_of(value)[0], "name", "")))
+        kind = trees.words_of(kinds.get(getattr(trees.element_of(value)[0], "name", "")))
         later = [each.node for each in found[at + 1 :] if each.path[: len(leaf.path)] == leaf.path]
-        if t.words_of(leaf.node) == kind and _uses(later)[name] == uses[name]:
+        if trees.words_of(leaf.node) == kind and _uses(later)[name] == uses[name]:
             for node in later:
                 _put(node, name, value)
             gone.add(id(leaf.node))
@@ -220,10 +235,11 @@ def _without_loads(body: Sequence[Any], region: Sequence[Any], kinds: Mapping[st
 
 
 def _put(node: Any, name: str, value: Any) -> Any:
-    return t.rewritten(node, lambda each: t.copied(value) if t.is_name(each, name) else each)
+    return trees.rewritten(node, lambda each: trees.copied(value) if trees.is_name(each, name) else each)
 
 
 def _image(values: isl.Set, name: str, place: isl.PwAff) -> isl.Set:
+    """Return the values of ``place`` at the iterations of the loop ``name``, as a set of one dimension."""
     points = values.intersect(variable(_POINT).eq_set(place))
     return bound_set(without_iterators(points, [name]), [_POINT], "").reset_tuple_id()
 
@@ -235,6 +251,7 @@ class _Rolling:
     fixed: Set[str]  #: what is never assigned
 
     def block(self, items: Sequence[Any], names: Names, params: isl.Set, outer: tuple[str, ...] = ()) -> list[Any]:
+        """Return the statements with every unrolled loop rolled, and joined with the loop for its rest behind it."""
         made: list[Any] = []
         before: tuple[int, Any, isl.Set] | None = None
         for item in items:
@@ -249,7 +266,7 @@ class _Rolling:
                     where = (names, params, outer)
                     loop, values = iterations(item, *where)
                     inside = replace(names, iterators={**names.iterators, loop.written: variable(loop.internal)})
-                    body = self.block(t.statements_of(item.stmt), inside, values, (*outer, loop.internal))
+                    body = self.block(trees.statements_of(item.stmt), inside, values, (*outer, loop.internal))
                     node = _loop(item, item.cond, item.next, body)
                     made[-1], step = node, amount(node.next) if counter(node.next) else 0
                     name, at = loop.written, variable(loop.internal)
@@ -261,25 +278,29 @@ class _Rolling:
                         turn = c_ast.BinaryOp(
                             "%", c_ast.BinaryOp("-", c_ast.ID(name), start), c_ast.Constant("int", str(step))
                         )
-                        rounded = _put(t.copied(node.cond), name, c_ast.BinaryOp("-", c_ast.ID(name), turn))
+                        rounded = _put(trees.copied(node.cond), name, c_ast.BinaryOp("-", c_ast.ID(name), turn))
                         checks = (self.checked(*before[1:], cond, where) for cond in (node.cond, rounded))
                         made[-1] = next(filter(None, checks), node)
                     elif last and step == 1 and (gap := self.gap(last[1], node, name)) is not None:
                         at_first = affine(_expression(poly.plus({(name,): Fraction(1)}, gap)), inside)
                         more = _image(values, loop.internal, at_first)
                         back = _expression(poly.plus({(counter(last[1].next) or "",): Fraction(1)}, gap, -1))
-                        whole = self.checked(last[1], last[2].union(more), _put(t.copied(node.cond), name, back), where)
+                        whole = self.checked(
+                            last[1], last[2].union(more), _put(trees.copied(node.cond), name, back), where
+                        )
                         if whole and last[2].lex_ge_set(more).intersect_params(_usual(more, *where[1:])).is_empty():
                             made[last[0]] = whole
                             made.pop()
-            elif not t.is_name(getattr(item, "name", None), "assert"):
+            elif not trees.is_name(getattr(item, "name", None), "assert"):
                 before = None
         return made
 
     def first(self, body: Sequence[Any], name: str, count: int) -> list[Any] | None:
         """Return the first of ``count`` copies that ``body`` consists of; None if it does not."""
-        moving = t.assigned(body)
-        if name in t.names_in(_headers(body)) | moving or any(isinstance(node, _JUMPS) for node in t.nodes(body)):
+        moving = trees.assigned(body)
+        if name in trees.names_in(_headers(body)) | moving or any(
+            isinstance(node, _JUMPS) for node in trees.nodes(body)
+        ):
             return None
         outside = {*(_uses(self.region) - _uses(body))}
         for items in (list(body), _without_loads(body, self.region, self.kinds)):
@@ -308,12 +329,14 @@ class _Rolling:
         """Return by how much a loop's counter is behind if it does what the first does; None if it does not."""
         name, mine, theirs = counter(first.next) or "", [*_leaves([first])], [*_leaves([rest])]
         gaps: list[poly.Polynomial] = [{}]
-        subscripts = [[n.subscript for n in t.nodes([x]) if isinstance(n, c_ast.ArrayRef)] for x in (first, rest)]
+        subscripts = [[n.subscript for n in trees.nodes([x]) if isinstance(n, c_ast.ArrayRef)] for x in (first, rest)]
         for left, right in zip(*subscripts, strict=False):
             value, wanted = _polynomial(left), _polynomial(right)
             if value and wanted and value.get((name,)) == 1 and len(gaps) == 1:
                 gaps.append(poly.plus(wanted, poly.with_value(value, name, {(other,): Fraction(1)}), -1))
-        bodies = [_kept(t.statements_of(each.stmt), {id(e.node) for e in _leaves([each])}) for each in (first, rest)]
+        bodies = [
+            _kept(trees.statements_of(each.stmt), {id(e.node) for e in _leaves([each])}) for each in (first, rest)
+        ]
         outside = {*(_uses(self.region) - (_uses(bodies[0]) | _uses(bodies[1])))}
         for gap in gaps:
             test = _Alike(name, poly.plus({(other,): Fraction(1)}, gap))
@@ -324,7 +347,10 @@ class _Rolling:
         return None
 
     def checked(self, rolled: Any, points: isl.Set, cond: Any, where: tuple[Names, isl.Set, tuple[str, ...]]) -> Any:
-        made = _loop(rolled, cond, c_ast.UnaryOp("p++", c_ast.ID(counter(rolled.next))), t.statements_of(rolled.stmt))
+        """Return the rolled loop under a condition if its iterations are exactly ``points``, else None."""
+        made = _loop(
+            rolled, cond, c_ast.UnaryOp("p++", c_ast.ID(counter(rolled.next))), trees.statements_of(rolled.stmt)
+        )
         with suppress(InputError, isl.Error):
             loop, values = iterations(made, *where)
             mine, usual = _image(values, loop.internal, variable(loop.internal)), _usual(points, *where[1:])
@@ -333,6 +359,7 @@ class _Rolling:
 
 
 def _usual(points: isl.Set, params: isl.Set, outer: tuple[str, ...]) -> isl.Set:
+    """Return the parameters that are counted: sizes of one and more."""
     for at in range(points.dim(isl.dim_type.param)):
         if (name := points.get_dim_name(isl.dim_type.param, at)) not in outer:
             params = params.intersect(variable(name).ge_set(integer(1)))
@@ -341,7 +368,7 @@ def _usual(points: isl.Set, params: isl.Set, outer: tuple[str, ...]) -> isl.Set:
 
 def rerolled(region: Sequence[Any], kinds: Mapping[str, Any], names: Names) -> list[Any]:
     """Return the statements of a region with one loop for each that is unrolled by hand; others are as they were."""
-    loops = (node for node in t.nodes(region) if isinstance(node, c_ast.For) and counter(node.next))
+    loops = (node for node in trees.nodes(region) if isinstance(node, c_ast.For) and counter(node.next))
     if not any(amount(node.next) > 1 for node in loops):
         return list(region)
     rolling = _Rolling(region, kinds, {*kinds} - names.data - names.written)
