@@ -583,14 +583,6 @@ def f(a, b):
         b[1:] = t
         i += 1
 
-# calls_1: f a:d[7] b:d[7]
-def axpy(n, c, x, y):
-    for i in range(n):
-        y[i] += c * x[i]
-def f(a, b):
-    axpy(len(a), 2.0, a, b)
-    axpy(len(a), -1.0, b, a)
-
 # calls_10: f x:d[7] y:d[7]
 def dbl(y, x):
     for k in range(len(y)):

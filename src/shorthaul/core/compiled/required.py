@@ -28,7 +28,8 @@ class _Finder(MetaPathFinder):
         if not (fullname.endswith("_kernels") or fullname == _SHARED) or not fullname.startswith("shorthaul."):
             return None
         spec = PathFinder.find_spec(fullname, path)
-        if fullname == _SHARED if spec is None else not isinstance(spec.loader, ExtensionFileLoader):
+        is_missing = fullname == _SHARED if spec is None else not isinstance(spec.loader, ExtensionFileLoader)
+        if is_missing:
             from shorthaul.core.errors import MissingKernelError
 
             version = ".".join(map(str, sys.version_info[:2]))
