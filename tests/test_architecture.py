@@ -67,8 +67,7 @@ FLOORS = {
         verbs
     """,
     "spatial": """
-        options tuning
-        deadline model
+        model options tuning
         plan workloads
         check formats layout
         computer views

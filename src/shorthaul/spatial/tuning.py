@@ -82,9 +82,6 @@ LEAST_PASSES, CENTRED_PASSES, BOUND_PASSES, VIRTUAL_PASSES, FIGURES_PASSES = 3.5
 LEAST_PLACED_PASSES, PLACED_PASSES, CHECKED_SENDS = 46.0, 21.0, 4.0
 #: On a machine with several vertices per processor they take this many times what was done before: 1.8 measured.
 FINISH_SHARE = 3.0
-#: Seconds after the deadline until which an answer that is nearly there is waited for; a second is allowed. Chosen, not
-#: measured.
-GRACE_S = 0.4
 #: Seconds for writing an answer, and seconds per vertex: 0.1 and 0.06e-6 measured (12 bytes and their digest).
 WRITE_S, WRITE_VERTEX_S = 0.2, 0.06e-6
 #: Another method is tried where this many times what the last one took is left. Chosen, not measured.
@@ -135,3 +132,43 @@ DEFAULT_EXACT_EFFORT, EXACT_EFFORT_CELLS = 6.0, 14_000
 BRIEF_EFFORT, BRIEF_SHARE = 0.02, 0.05
 #: The effort of refining where a tree is solved next, and refined in full after that if need be.
 FIRST_EFFORT = 0.25
+
+# Bounds on energy (bounds/energy.py).
+
+#: Vertices up to which a tree is rooted as given as well as at its centroid (of eight trees of 60,000 vertices the root
+#: as given proves a hop more of one, the centroid two more of another), and up to which all arguments are tried
+#: whatever the time.
+MOST_TWICE, NEVER_LATE = 2**16, 2**17
+#: Bytes that the arguments take per vertex, at most: 45 measured at 3 million vertices, beside the check.
+BOUND_BYTES = 50
+#: Hops that a vertex reaches at most: with 12 as with 20 Yule and perfect binary trees prove as much; with 8, 2 % less
+#: of what is beyond a hop per edge.
+MOST_REACH = 12
+#: Vertices in the subtree of one whose edge to its parent may be in its own star where subtrees are weighed, at most:
+#: 0 proves 0.8 % less for B-trees of 8, and where nothing limits it suffix trees of 27 letters 0.5 % less.
+MOST_UPWARD = 20
+
+# Vertices with many subtrees (bounds/hubs.py).
+
+#: How many vertices of a subtree are counted at most.
+HUB_CAPS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
+#: Children of a vertex that is tried, at least, and how many of these are, those of most children.
+HUB_CHILDREN, MOST_HUBS = 4, 24
+
+# Parts of a tree with prices on cells (bounds/prices.py).
+
+#: Most neighbours of a vertex of a part and vertices with two or more, at least, and vertices of a part, at most.
+PRICED_CHILDREN, PRICED_FORKS, MOST_PRICED = 5, 4, 400
+#: Prices tried at first: falling to nothing at a part of the radius that the vertices need, by so much a hop.
+PRICED_RADII, PRICES_FALL = (0.7, 0.85, 1.0), (0.02, 0.05, 0.1, 0.2, 0.4)
+#: Parts are left as they are where the very first prices, or the best of the first, prove less than so much of what is
+#: proven without any.
+PRICED_FAR, PRICED_HOPELESS = 0.4, 0.85
+#: Places times squared numbers of children (60 million take a second) in all, at least and by vertex, and for a part,
+#: at least; and what a linear program is worth.
+PRICED_WORK, PRICED_WORK_BY_VERTEX, PRICED_LEAST_WORK, PRICED_PROGRAM = 4e7, 6e3, 2e6, 1.5e5
+#: So many parts in a row, the largest first, that prove nothing more are the last that are tried.
+PRICED_MISSES = 8
+#: Rounds in which prices get better, unless so few hops are left to be gained, or less than so much of what is proven
+#: without any is in sight.
+PRICED_ROUNDS, PRICED_CLOSE, PRICED_SHORT = 30, 0.1, 0.99

@@ -13,7 +13,7 @@ from tests.samples import samples
 
 from shorthaul import spatial as engine
 from shorthaul.core.search import Search
-from shorthaul.spatial.bounds import energy
+from shorthaul.spatial import tuning
 from shorthaul.spatial.bounds.energy import Ground, centred, energy_bound, parents_before, room_around
 from shorthaul.spatial.bounds.growth_kernels import weights_of_growth
 from shorthaul.spatial.layout.orders import sizes
@@ -173,7 +173,7 @@ def test_large_trees_have_the_plain_bound_once_the_time_is_over(monkeypatch: pyt
     whole = energy_bound(tree, grid)
     over = Search(time_limit=1, started=time.monotonic() - 2)
     assert energy_bound(tree, grid, search=over) == whole  # a small tree
-    monkeypatch.setattr(energy, "_NEVER_LATE", 300)
+    monkeypatch.setattr(tuning, "NEVER_LATE", 300)
     brief = energy_bound(tree, grid, search=over)
     assert (brief.value, brief.method) == (400, "edges")
     assert brief.value < whole.value

@@ -83,7 +83,7 @@ def test_places_stay_without_room_to_search_for_better_ones(monkeypatch: pytest.
 
 
 def test_a_late_plan_is_of_one_order_with_what_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "GRACE_S", 1000)  # it was in time up to here
+    monkeypatch.setattr("shorthaul.core.searching.deadline.GRACE_S", 1000)  # it was in time up to here
     tree = generators.yule(99, 1)
     found, all_of_it = engine.plan(tree, search=late()), engine.plan(tree, refine=0)
     assert found.extra["placement"].startswith("light-first")
@@ -95,7 +95,7 @@ def test_a_late_plan_on_a_machine_is_of_one_order(monkeypatch: pytest.MonkeyPatc
     tree = generators.yule(99, 1)
     with pytest.raises(NoPlanError, match="time limit"):
         engine.plan(tree, machine="wafer-750x994", search=late())
-    monkeypatch.setattr(tuning, "GRACE_S", 1000)  # it was in time up to here
+    monkeypatch.setattr("shorthaul.core.searching.deadline.GRACE_S", 1000)  # it was in time up to here
     found = engine.plan(tree, machine="wafer-750x994", search=late())
     assert found.extra["placement"] == "light-first"
     assert found.extra["baselines"] == []

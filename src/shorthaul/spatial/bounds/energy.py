@@ -13,6 +13,7 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.core.searching.memory import room
 from shorthaul.graphs.tree_kernels import children, depths, heavy_children, renumbered
+from shorthaul.spatial import tuning
 from shorthaul.spatial.bounds import certificates
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
 from shorthaul.spatial.bounds.growth_kernels import weights_of_growth
@@ -33,18 +34,6 @@ Parts = certificates.Parts
 Subtrees = certificates.Subtrees
 #: What sums of weights may be off by, as a part of them and in hops.
 _ROUNDING = 1e-9
-#: Vertices up to which a tree is rooted as given as well as at its centroid (of eight trees of 60,000 vertices the root
-#: as given proves a hop more of one, the centroid two more of another), and up to which all arguments are tried
-#: whatever the time.
-_MOST_TWICE, _NEVER_LATE = 2**16, 2**17
-#: Bytes that the arguments take per vertex, at most: 45 measured at 3 million vertices, beside the check.
-_BYTES = 50
-#: Hops that a vertex reaches at most: with 12 as with 20 Yule and perfect binary trees prove as much; with 8, 2 % less
-#: of what is beyond a hop per edge.
-_MOST_REACH = 12
-#: Vertices in the subtree of one whose edge to its parent may be in its own star where subtrees are weighed, at most:
-#: 0 proves 0.8 % less for B-trees of 8, and where nothing limits it suffix trees of 27 letters 0.5 % less.
-_MOST_UPWARD = 20
 _OF_GROWTH = (
     "Few processors lie k hops away from one, 4k at most. So the k vertices below one are so many hops from it "
     "together, which the edges on the ways to them take; where more vertices are t, t - 2, ... levels below one than "
@@ -84,7 +73,9 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
         "growth": _OF_GROWTH,
     }
     details: dict[str, Any] = {"values": {"edges": edges}, "distance_hops": min(1, edges), "link_load": min(1, edges)}
-    if tree.n > _NEVER_LATE and ((search is not None and search.remaining_s() <= 0) or room() < _BYTES * tree.n):
+    if tree.n > tuning.NEVER_LATE and (
+        (search is not None and search.remaining_s() <= 0) or room() < tuning.BOUND_BYTES * tree.n
+    ):
         return Bound("energy_hops", edges, "edges", proofs["edges"], details)
     ground = Ground(grid)
     grown = _grown(tree, ground, names, search)
@@ -102,7 +93,7 @@ def _grown(tree: Tree, ground: Ground, names: Index | None = None, search: Searc
     """Return what ``growth`` proves of edges on the ground, whose vertices are called ``names``, and by what."""
     numbered = parents_before(centred(tree))
     gain = _gain(numbered, ground)
-    if tree.n <= _MOST_TWICE:
+    if tree.n <= tuning.MOST_TWICE:
         as_given = parents_before(tree)
         if (more := _gain(as_given, ground)) > gain:
             gain, numbered = more, as_given
@@ -195,8 +186,8 @@ def _subtrees(numbered: Numbered, ground: Ground, parts: Parts) -> tuple[Subtree
     size = sizes(Tree(parent))
     longer = np.diff(_spare(ground, _degree(starts, kids) + 2)).astype(np.float64)  # by leaf
     count = np.bincount(parent[above == 0] + 1, minlength=len(parent) + 1)[1:]
-    lost = longer[count] * (above & (size > _MOST_UPWARD))
-    above = above & (size <= _MOST_UPWARD)
+    lost = longer[count] * (above & (size > tuning.MOST_UPWARD))
+    above = above & (size <= tuning.MOST_UPWARD)
     own = kids[: starts[len(parent)]]
     own = own[above[own] == 0]  # by their parents, the smallest first
     count = np.bincount(parent[own], minlength=len(parent))
@@ -217,10 +208,10 @@ def _parts(numbered: Numbered, ground: Ground) -> Parts:
         own, above = best_stars(starts, kids, longer)
     fan = np.bincount(parent[(above == 0) & (parent >= 0)], minlength=len(parent))
     if ground.layers > 1:  # how many cells come with a hop is known of planes: parts have room for all
-        return parent, np.full(_MOST_REACH + 1, len(parent)), own, above, ground.each, fan, 0
+        return parent, np.full(tuning.MOST_REACH + 1, len(parent)), own, above, ground.each, fan, 0
     radius = (min(ground.grid.width, ground.grid.height) - 1) // 2
     widest = ground.each * (2 * radius * (radius + 1) + 1) - 1
-    return parent, cells_within(ground, _MOST_REACH), own, above, ground.each, fan, widest
+    return parent, cells_within(ground, tuning.MOST_REACH), own, above, ground.each, fan, widest
 
 
 def cells_within(ground: Ground, most: int) -> Counts:
@@ -299,7 +290,7 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
     values, grown = {"cuts": int(lightest[:cuts].sum())}, None
     layers = 1 if fabric.layers == 1 else 2 * fabric.layers
     ground = Ground(Grid(2 * fabric.width, 2 * fabric.height), layers, most)
-    if cuts and room() >= _BYTES * tree.n:
+    if cuts and room() >= tuning.BOUND_BYTES * tree.n:
         grown = _grown(tree, ground)
         values["growth"] = values["cuts"] + int(lightest[0]) * _whole(grown[0])
     method = max(values, key=lambda name: (values[name], name == "cuts"))

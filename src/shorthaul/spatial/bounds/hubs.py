@@ -8,13 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.spatial import tuning
+
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
-
-#: How many vertices of a subtree are counted at most.
-_CAPS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
-#: Children of a vertex that is tried, at least, and how many of these are, those of most children.
-_LEAST, _MOST_TRIED = 4, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +36,11 @@ def best_hubs(
     """
     parent, hubs, proven = parent.copy(), list[Hub](), 0.0
     degree = np.diff(starts)[: len(parent)]
-    tried = np.argsort(-degree, kind="stable")[:_MOST_TRIED]
+    tried = np.argsort(-degree, kind="stable")[: tuning.MOST_HUBS]
     best: float | None = None
-    for v in tried[degree[tried] >= _LEAST].tolist():
+    for v in tried[degree[tried] >= tuning.HUB_CHILDREN].tolist():
         near = [_nearest(starts, kids, parent, k) for k in kids[starts[v] : starts[v + 1]].tolist() if parent[k] == v]
-        hub = max((_hub(v, cap, near, sums) for cap in _CAPS), key=lambda one: one.value)
+        hub = max((_hub(v, cap, near, sums) for cap in tuning.HUB_CAPS), key=lambda one: one.value)
         if hub.value <= sums[len(near)] - len(near):  # as its star proves
             continue
         best = gain(parent) if best is None else best
@@ -59,10 +56,10 @@ def _nearest(starts: Index, kids: Index, parent: Index, top: int) -> list[tuple[
     """Return the vertices nearest to the parent of ``top`` in its subtree, with their levels below that."""
     found = [(top, 1)]
     for v, level in found:
-        if len(found) >= _CAPS[-1]:
+        if len(found) >= tuning.HUB_CAPS[-1]:
             break
         found += [(k, level + 1) for k in kids[starts[v] : starts[v + 1]].tolist() if parent[k] == v]
-    return found[: _CAPS[-1]]
+    return found[: tuning.HUB_CAPS[-1]]
 
 
 def _hub(v: int, cap: int, near: list[list[tuple[int, int]]], sums: Counts) -> Hub:

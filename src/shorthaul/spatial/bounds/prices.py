@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.search import Search
+from shorthaul.spatial import tuning
 from shorthaul.spatial.bounds.price_kernels import least_priced
 
 Index = npt.NDArray[np.int32]
@@ -18,21 +19,6 @@ Amounts = npt.NDArray[np.float64]
 
 #: What a hop costs, in units of prices.
 HOP = 1024
-#: Most neighbours of a vertex of a part and vertices with two or more, at least, and vertices of a part, at most.
-_LEAST, _FORKS, _MOST = 5, 4, 400
-#: Prices tried at first: falling to nothing at a part of the radius that the vertices need, by so much a hop.
-_RADII, _FALLS = (0.7, 0.85, 1.0), (0.02, 0.05, 0.1, 0.2, 0.4)
-#: Parts are left as they are where the very first prices, or the best of the first, prove less than so much of what is
-#: proven without any.
-_FAR, _HOPELESS = 0.4, 0.85
-#: Places times squared numbers of children (60 million take a second) in all, at least and by vertex, and for a part,
-#: at least; and what a linear program is worth.
-_WORK, _WORK_BY_VERTEX, _LEAST_WORK, _PROGRAM = 4e7, 6e3, 2e6, 1.5e5
-#: So many parts in a row, the largest first, that prove nothing more are the last that are tried.
-_MISSES = 8
-#: Rounds in which prices get better, unless so few hops are left to be gained, or less than so much of what is proven
-#: without any is in sight.
-_ROUNDS, _CLOSE, _SHORT = 30, 0.1, 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +40,28 @@ def best_parts(parent: Index, gain: Callable[[Index], float], search: Search | N
     parent, parts, proven = parent.copy(), list[Part](), 0.0
     best: float | None = None
     cut = sorted(_cut(parent), key=len, reverse=True)
-    work, missed = max(_WORK, _WORK_BY_VERTEX * len(parent)), 0
+    work, missed = max(tuning.PRICED_WORK, tuning.PRICED_WORK_BY_VERTEX * len(parent)), 0
     for turn, kept in enumerate(cut):
-        share = max(work / (len(cut) - turn), _LEAST_WORK)
-        if work <= 0 or missed == _MISSES or _is_late(search):
+        share = max(work / (len(cut) - turn), tuning.PRICED_LEAST_WORK)
+        if work <= 0 or missed == tuning.PRICED_MISSES or _is_late(search):
             break
         rank = {v: at for at, v in enumerate(kept)}
         own = np.array([-1, *(rank[int(parent[v])] for v in kept[1:])], np.int32)
         degree = np.bincount(own[1:], minlength=len(own))
         degree[1:] += 1
-        if degree.max() < _LEAST or (degree > 1).sum() < _FORKS:
+        if degree.max() < tuning.PRICED_CHILDREN or (degree > 1).sum() < tuning.PRICED_FORKS:
             continue
         missed += 1
         alone = gain(own)
         found = [Prices(own, top, search) for top in sorted({int(degree.argmax()), _centroid(own)})]
         for prices in found:
-            if prices.work * len(_FALLS) <= share:
+            if prices.work * len(tuning.PRICES_FALL) <= share:
                 prices.begin(alone)
         chosen = max(found, key=lambda one: one.best)
-        if chosen.best >= _HOPELESS * alone:
-            chosen.improve(alone, min(_ROUNDS, int((share - chosen.done) / (chosen.work + _PROGRAM))))
+        if chosen.best >= tuning.PRICED_HOPELESS * alone:
+            chosen.improve(
+                alone, min(tuning.PRICED_ROUNDS, int((share - chosen.done) / (chosen.work + tuning.PRICED_PROGRAM)))
+            )
         work -= sum(one.done for one in found)
         if chosen.best <= alone:
             continue
@@ -103,7 +91,7 @@ def _centroid(parent: Index) -> int:
 
 
 def _cut(parent: Index) -> list[list[int]]:
-    """Return the vertices of connected parts of about ``_MOST``, the highest first, that hold every edge once."""
+    """Return the vertices of connected parts of about ``MOST_PRICED``, the highest first, that hold every edge once."""
     above, left = parent.tolist(), [1] * len(parent)
     kids: list[list[int]] = [[] for _ in above]
     found = []
@@ -118,7 +106,7 @@ def _cut(parent: Index) -> list[list[int]]:
 
     for v in range(len(above) - 1, -1, -1):
         for k in sorted(kids[v], key=left.__getitem__, reverse=True):
-            if 1 + sum(left[u] for u in kids[v]) <= _MOST or left[k] == 1:
+            if 1 + sum(left[u] for u in kids[v]) <= tuning.MOST_PRICED or left[k] == 1:
                 break
             cut(k)
             left[k] = 1
@@ -179,20 +167,22 @@ class Prices:
     def begin(self, least: float) -> None:
         """Try prices that fall evenly, from middle ones on as long as others prove more, unless far from ``least``."""
         radius = math.sqrt(self.n / 2)
-        at, tried = (len(_RADII) // 2, len(_FALLS) // 2), set[tuple[int, int]]()
+        at, tried = (len(tuning.PRICED_RADII) // 2, len(tuning.PRICES_FALL) // 2), set[tuple[int, int]]()
         ahead = [at]
         while ahead and not _is_late(self.search):
             part, fall = ahead.pop()
-            if (part, fall) in tried or not (0 <= part < len(_RADII) and 0 <= fall < len(_FALLS)):
+            if (part, fall) in tried or not (
+                0 <= part < len(tuning.PRICED_RADII) and 0 <= fall < len(tuning.PRICES_FALL)
+            ):
                 continue
             tried.add((part, fall))
-            hops = np.maximum(_RADII[part] * radius - self.hops, 0)
-            prices = np.rint(_FALLS[fall] * hops * HOP) / HOP
+            hops = np.maximum(tuning.PRICED_RADII[part] * radius - self.hops, 0)
+            prices = np.rint(tuning.PRICES_FALL[fall] * hops * HOP) / HOP
             prices[0] = 0
             found, rises = self.value(prices)
             if found > self.best:
                 self.best, self.prices, self.rises = found, prices, rises
-                if found < _FAR * least:
+                if found < tuning.PRICED_FAR * least:
                     return
                 ahead = [(part - 1, fall), (part + 1, fall), (part, fall - 1), (part, fall + 1)]
 
@@ -204,7 +194,7 @@ class Prices:
         for _ in range(rounds):
             if _is_late(self.search):
                 return
-            self.done += _PROGRAM
+            self.done += tuning.PRICED_PROGRAM
             rows = np.array([np.append(-plane, 1.0) for plane, _ in planes])
             most = np.append(np.zeros(len(self.prices)), -1.0)
             least, up = np.append(np.maximum(0.0, self.prices - step), -np.inf), np.append(self.prices + step, np.inf)
@@ -214,13 +204,13 @@ class Prices:
             if not program.success:
                 return
             prices, promised = np.rint(program.x[:-1] * HOP) / HOP, -program.fun
-            if promised < _SHORT * alone:
+            if promised < tuning.PRICED_SHORT * alone:
                 return
             found, rises = self.value(prices)
             planes.append((rises, float(found - rises @ prices)))
             if found > self.best + 0.1 * (promised - self.best):
                 self.best, self.prices = found, prices
-            elif promised - self.best < _CLOSE:
+            elif promised - self.best < tuning.PRICED_CLOSE:
                 return
             else:
                 step = max(0.7 * step, 0.02)

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from shorthaul.core.amounts import Cost
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
+from shorthaul.core.searching.deadline import expect_time
 from shorthaul.spatial.computer.machine_kernels import Messages, Traffic, arrive, first_waiting, travel
 from shorthaul.spatial.computer.memory import MachineError, Memory, sealed
-from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.model import Grid
 
 Index = npt.NDArray[np.int32]

@@ -25,9 +25,8 @@ import numpy as np
 from shorthaul.core.errors import ABSENT, InputError
 from shorthaul.core.files.arrays import MOST_UNPACKED, Column, read_array
 from shorthaul.core.search import Search
+from shorthaul.core.searching.deadline import GRACE_S, expect_time
 from shorthaul.core.searching.memory import refusing_beyond, shown
-from shorthaul.spatial import tuning
-from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.decision_trees import tree_from_sklearn
 from shorthaul.spatial.model import Tree, tree_from_parents
 
@@ -63,7 +62,7 @@ def tree_from_model(data: bytes, search: Search | None = None) -> Tree:
     Raises :class:`NoPlanError` if ``search`` ends before.
     """
     program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import answer; answer({_MOST_BYTES}, {_MOST_S})"
-    left_s = math.inf if search is None else search.deadline + tuning.GRACE_S - time.monotonic()
+    left_s = math.inf if search is None else search.deadline + GRACE_S - time.monotonic()
     try:
         done = subprocess.run(
             [sys.executable, "-c", program],

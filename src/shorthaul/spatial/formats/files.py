@@ -27,9 +27,9 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
 from shorthaul.core.files.columns import MOST_JSON_ENTRIES, companion, expect_digest
 from shorthaul.core.search import Search
+from shorthaul.core.searching.deadline import expect_time
 from shorthaul.graphs.tree_kernels import children
 from shorthaul.spatial import tuning
-from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats import newick_constants as problems
 from shorthaul.spatial.formats.estimators import SUFFIXES, tree_from_model
 from shorthaul.spatial.formats.newick_kernels import Reader, parse, write

@@ -10,7 +10,7 @@ import numpy as np
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.spatial.deadline import expect_time
+from shorthaul.core.searching.deadline import expect_time
 from shorthaul.spatial.model import Tree
 
 #: A comment, in which others may be, these with others in turn.

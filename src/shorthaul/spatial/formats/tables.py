@@ -10,8 +10,8 @@ import numpy as np
 from shorthaul.core.document import decode_text
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
+from shorthaul.core.searching.deadline import expect_time
 from shorthaul.spatial import tuning
-from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.model import Labels, Tree, tree_from_parents
 
 _LENGTHS = frozenset({"length", "branch_length", "branch length", "edge_length"})

@@ -15,8 +15,8 @@ from shorthaul.core.document import decode_text, read_bytes
 from shorthaul.core.errors import InputError, nearest_name
 from shorthaul.core.files.arrays import as_array
 from shorthaul.core.search import Search
+from shorthaul.core.searching.deadline import expect_time
 from shorthaul.spatial import tuning
-from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import array_from_bytes, is_numpy
 from shorthaul.spatial.model import Tree
 

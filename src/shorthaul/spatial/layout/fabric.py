@@ -12,10 +12,10 @@ import numpy.typing as npt
 from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
+from shorthaul.core.searching.deadline import expect_time
 from shorthaul.graphs.component_kernels import join
 from shorthaul.graphs.tree_kernels import sorted_by
 from shorthaul.spatial import tuning
-from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.annealing import accepted_words, further, most_neighbours, temperatures
 from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, centre_crowd

@@ -17,11 +17,11 @@ from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskSearchOptions
+from shorthaul.core.searching.deadline import expect_time
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial.algorithms.lca import lowest_common_ancestors
 from shorthaul.spatial.check.replay import check_lca
 from shorthaul.spatial.computer.operators import OPERATORS
-from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import array_from_bytes, is_numpy
 from shorthaul.spatial.formats.values import is_heading, no_vertex, rows_of_text, vertices_by_name
 from shorthaul.spatial.model import Tree

@@ -21,11 +21,11 @@ from shorthaul.core.files import outputs
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
+from shorthaul.core.searching.deadline import expect_time
 from shorthaul.core.searching.threads import Threads
 from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import machine_bound
 from shorthaul.spatial.check.machine_replay import check_on_machine
-from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import archive, load_layout
 from shorthaul.spatial.formats.machines import load_machine
 from shorthaul.spatial.formats.values import read_values

@@ -16,6 +16,7 @@ from shorthaul.core.errors import DefectError, InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskPlanSearchOptions
+from shorthaul.core.searching.deadline import expect_time
 from shorthaul.core.searching.memory import room
 from shorthaul.core.searching.tasks import restarts, run_tasks
 from shorthaul.core.searching.threads import Threads
@@ -24,7 +25,6 @@ from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import energy_bound
 from shorthaul.spatial.check.machine_replay import check_on_machine
 from shorthaul.spatial.check.replay import check_layout
-from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import load_layout, tree_from_file
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost import local_messaging

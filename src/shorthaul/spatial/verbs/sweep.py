@@ -19,11 +19,11 @@ from shorthaul.core.figure import OfPoint, Table, by_point
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
 from shorthaul.core.search import Search, SweepSearchOptions
+from shorthaul.core.searching.deadline import expect_time
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import views
 from shorthaul.spatial.bounds.energy import energy_bound
-from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.layout.cost import local_messaging
 from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.model import Tree

@@ -21,6 +21,7 @@ from shorthaul.core.files.outputs import put
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskSearchOptions
+from shorthaul.core.searching.deadline import expect_time
 from shorthaul.core.searching.memory import room, used_bytes
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.spatial import tuning, views
@@ -36,7 +37,6 @@ from shorthaul.spatial.computer.memory import WORD_BYTES
 from shorthaul.spatial.computer.network import Network
 from shorthaul.spatial.computer.operators import Operator, operator_named
 from shorthaul.spatial.computer.registers import Register
-from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.values import branch_lengths, read_values
 from shorthaul.spatial.layout.stored_tree import StoredTree, VirtualTree
 from shorthaul.spatial.model import Tree

@@ -6,7 +6,10 @@ import time
 
 from shorthaul.core.errors import NoPlanError
 from shorthaul.core.search import Search
-from shorthaul.spatial import tuning
+
+#: Seconds after the deadline until which an answer that is nearly there is waited for; a second is allowed. Chosen, not
+#: measured.
+GRACE_S = 0.4
 
 
 def expect_time(search: Search | None, needed_s: float = 0.0) -> None:
@@ -14,5 +17,5 @@ def expect_time(search: Search | None, needed_s: float = 0.0) -> None:
 
     >>> expect_time(Search(time_limit=60))
     """
-    if search is not None and time.monotonic() + needed_s >= search.deadline + tuning.GRACE_S:
+    if search is not None and time.monotonic() + needed_s >= search.deadline + GRACE_S:
         raise NoPlanError("no answer within the time limit\n  do:      give a longer --time-limit, or a smaller input")
