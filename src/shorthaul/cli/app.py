@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -30,6 +31,7 @@ SUMMARIES = {
 _MODULES = {"convert": "files", "export": "files", "machines": "files"}
 
 
+@cache
 def command(name: str) -> Any:
     """Return the command of this name, imported."""
     module = import_module(f"shorthaul.cli.{_MODULES.get(name, name)}")
