@@ -24,11 +24,15 @@ from shorthaul.graphs.replay import belady_loads
 
 HEAD = "void f(int N, int L, double A[N][N], double B[N][N], double V[N][N], double P[N][N], double O[N][N]) {\n#pragma scop\n%s\n#pragma endscop\n}"
 SUM = "P[i][j] = 0.0; for (int k = 0; k < L; k++) P[i][j] += A[i][k] * B[j][k];"
+#: What a term, and an instance that reads a sum, computes for itself out of both values.
+CHAIN = "P[i][j] = 0.0; for (int k = 0; k < L; k++) { double t = A[i][k] - B[j][k]; double u = t * t; P[i][j] += u; }"
 PAIRS = "for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) { %s }"
 #: One loop nest with nothing that waits; of each what is computed out of a pair's sum.
 PROGRAMS = {
     "outer product of sums": PAIRS % SUM,
     "second product": PAIRS % (SUM + " for (int k = 0; k < L; k++) O[i][k] += P[i][j] * V[j][k];"),
+    "temporaries": PAIRS % CHAIN,
+    "temporaries twice": PAIRS % (CHAIN + " for (int k = 0; k < L; k++) { double t = P[i][j] - V[j][k]; O[i][k] += t * t; }"),
     "by way of a value": PAIRS % (SUM + " P[i][j] = P[i][j] * 2.0; for (int k = 0; k < L; k++) O[i][k] += P[i][j] * V[j][k];"),
 }  # fmt: skip
 

@@ -211,13 +211,25 @@ class FinishedSums:
         )
 
     @property
+    def own(self) -> isl.UnionMap:
+        """Own vertex -> instances of D on whose paths it is."""
+        both = [self.ending] if self.reading is None else [self.ending, self.reading]
+        return union_of_maps(item.parts[0].inner for item in both)
+
+    @property
+    def needed(self) -> isl.UnionMap:
+        """Instance of D -> all terms of the sum that it needs, and what is theirs alone."""
+        terms = self.ends.apply_range(self.same)
+        return terms.union(terms.apply_range(self.terms.parts[0].inner.reverse()))
+
+    @property
     def ends(self) -> isl.UnionMap:
         """Instance of D -> the last term of the sum that it needs."""
         return self.ending.parts[0].families[0][-1]
 
     def vertices(self) -> list[isl.UnionSet]:
         """Return the vertices of every family, those of the one that ends at sums with all terms."""
-        found = [self.ending.vertices(0).union(self.ends.apply_range(self.same).range())]
+        found = [self.ending.vertices(0).union(self.needed.range())]
         for item in (self.reading, self.terms):
             found += [] if item is None else [item.vertices(at) for at in range(len(item.chains))]
         return found
@@ -249,11 +261,11 @@ def _as_argument(families: Mapping[str, Any], given: Mapping[str, Any]) -> dict[
     """Return families of one statement as the certificate of an argument of their own."""
     part = {key: families[key] for key in ("statement", "domain", "order", "families")}
     count = len(families["families"])
-    fixed_parts = {"own": [], "folds": [1] * count, "moved": None, "symmetry": None, "cliques": [list(range(count))]}
+    fixed_parts = {"folds": [1] * count, "moved": None, "symmetry": None, "cliques": [list(range(count))]}
     return {
         **fixed_parts,
         "parts": [part],
-        **{key: families[key] for key in ("chains", "kernels", "sources")},
+        **{key: families[key] for key in ("own", "chains", "kernels", "sources")},
         "spill": given["spill"],
     }
 
@@ -263,7 +275,7 @@ def wrong_sums(item: FinishedSums, reads: Reads) -> Iterator[str]:
     every = item.vertices()
     sources = item.terms.sources
     for part in (one for one in (item.reading, item.terms) if one is not None):
-        own = union_of_sets(part.vertices(at) for at in range(len(part.chains)))
+        own = union_of_sets(part.vertices(at) for at in range(len(part.chains))).union(part.parts[0].inner.domain())
         yield from wrong_for_all_sizes(replace(part, spill=own.intersect(item.spill)), reads)
         sources = sources.union(part.sources)
     ending = item.ending.parts[0]
@@ -273,10 +285,14 @@ def wrong_sums(item: FinishedSums, reads: Reads) -> Iterator[str]:
         yield "an instance does not need the end of one sum"
     if not item.sources.is_equal(sources):
         yield "the sources are not those of the families"
-    for one, other in itertools.combinations(every, 2):
+    for one, other in itertools.combinations([*every, item.own.domain()], 2):
         if not one.intersect(other).is_empty():
             yield "two families have common vertices"
-    together = union_of_sets(every)
+    if not item.own.is_single_valued() or not item.own.domain().intersect(ending.points).is_empty():
+        yield "an own vertex is on the paths of two instances, or one"
+    if not item.terms.parts[0].inner.domain().intersect(union_of_sets(every[1:])).is_empty():
+        yield "what is a term's own is a vertex of a family"
+    together = union_of_sets(every).union(item.own.domain())
     if not together.is_subset(item.spill.union(item.sources)) or not item.spill.is_subset(together):
         yield "the may-spill set is not that of the vertices of the paths"
     spare = item.sources.subtract(item.spill)
@@ -309,7 +325,7 @@ def _wrong_terms(item: FinishedSums, reads: Reads) -> Iterator[str]:
         yield "terms of different positions are in one class"
     ending = item.ending.parts[0]
     classes = ending.placed(item.ending.classes(0))
-    levels = [*ending.families[0], item.ends.apply_range(same)]
+    levels = [*ending.levels[0], item.ends, item.needed]
     found = union_of_maps(level.reverse().apply_range(classes) for level in levels)
     if not found.is_single_valued():
         yield "a vertex of a sum is on paths of two classes"
@@ -367,6 +383,8 @@ def wrong_sum_formulas(item: FinishedSums, here: Mapping[str, int], most: Most) 
         yield "the events of a segment are no whole number"
         return
     U = max(most(item, here["S"] + events, length, here), key=as_decimal)
+    if not item.own.is_empty():
+        U = combined(ast.Add, U, here["S"] + events)
     if not is_same(U, value_of(str(item.given["most_instances"]), here)):
         yield "U does not follow from the exponents"
     segments = combined(ast.Div, size, U)

@@ -105,21 +105,23 @@ FINISHED_SUMS = Lemma(
 As in the lemma on cuts, let D have families phi_0, ..., phi_m with exponents s_q of sum sigma; but every path of
 phi_0 ends at the last of the L terms of a sum, one sum for each class. A sum has a term at each of L positions,
 each an operand of the next one. Let terms read along families psi_1, ..., psi_k, and let terms of different
-positions be of different classes. Of w terms at one position let w <= product of |psi_i|^(t_i), tau = sum of t_i
->= 1. Let the vertices of the phi, those of phi_0 with all terms of its sums, and those of the psi be disjoint,
-and each on paths of one class. The ends of phi_0 are no sources. If a stretch with r events computes the
-instances P of D, K = S + r, then |P| is at most the larger one of (K / sigma)^sigma product of s_q^(s_q) and,
-with e = tau s_0, f = sigma - s_0 and c = product of (t_i / tau)^(t_i),
-  c^(s_0) (e / L)^e (K / (e + f))^(e + f) product over q > 0 of s_q^(s_q).""",
+positions be of different classes. A vertex on the paths of one term only may be the sum's, and none of psi. Of w
+terms at one position let w <= product of |psi_i|^(t_i), tau = sum of t_i >= 1. Let the vertices of the phi, those
+of phi_0 with all that its sums have, and those of the psi be disjoint, and each on paths of one class. The ends of
+phi_0 are no sources. If a stretch with r events computes the instances P of D, K = S + r, then |P| is at most the
+larger one of (K / sigma)^sigma product of s_q^(s_q) and, with e = tau s_0, f = sigma - s_0 and c = product of (t_i
+/ tau)^(t_i),
+  c^(s_0) (e / L)^e (K / (e + f))^(e + f) product over q > 0 of s_q^(s_q).
+Where own vertices of instances of D are left out of the phi, by the lemma on them, |P| is at most K more.""",
     """\
-For a class of phi_0 go back along its path, then from term to term. Either a vertex is found that the stretch
-does not compute, but whose reader it computes: it was in memory at the beginning or is loaded. Let x classes have
-one. Or all L terms of the sum are computed. Let there be w sums of this kind, and let y be the number of classes
-that their terms have in all psi. Terms of different positions have different classes, so at one position there
-are at most y / L, and w <= c (y / L)^tau. With v classes of the other phi, v + x + y <= S + r by the lemma on
-cuts, and |P| <= (x + w)^(s_0) product of s_q^(s_q) (v / f)^f over q > 0. For given x + y, the right side of x + w
-<= x + c (y / L)^tau is convex in y, so largest at y = 0 or x = 0. The two numbers are the largest values in these
-two cases.""",
+For a class of phi_0 go back along its path, then from term to term and to what the sum has besides. Either a vertex
+is found that the stretch does not compute, but whose reader it computes: it was in memory at the beginning or is
+loaded. Let x classes have one. Or all L terms of the sum are computed, and what is theirs alone. Let there be w
+sums of this kind, and let y be the number of classes that their terms have in all psi. Terms of different positions
+have different classes, so at one position there are at most y / L, and w <= c (y / L)^tau. With v classes of the
+other phi, v + x + y <= S + r by the lemma on cuts, and |P| <= (x + w)^(s_0) product of s_q^(s_q) (v / f)^f over q >
+0. For given x + y, the right side of x + w <= x + c (y / L)^tau is convex in y, so largest at y = 0 or x = 0. The
+two numbers are the largest values in these two cases.""",
 )
 
 WAITING_SUMS = Lemma(
@@ -150,18 +152,20 @@ USED_SUMS = Lemma(
 Let every p of D be on a line of a family of chains, and need the last term of a sum, by a path whose vertices belong
 to this sum alone, as its terms do. A sum has L terms, each an operand of the next one; terms read along two families,
 and a sum has a row and a place: rows tell the classes of the first family for one position, places those of the
-second, and terms of different positions are of different classes. All p of a line need sums of one place, a place has
+second, and terms of different positions are of different classes. Vertices on the paths of one term only may be its
+sum's. All p of a line need sums of one place, a place has
 at most M lines, and there is at most one p of a row on a line. Let vertices of chains, of sums with these paths, and
 of the two families be disjoint. If a stretch with r events computes the instances P of D, K = S + r, then |P| is at
-most the larger one of K^2 / (4 L (1 + L / M)) and M K.""",
+most the larger one of K^2 / (4 L (1 + L / M)) and M K. Where own vertices of D are left out, it is at most K more.""",
     """\
-Of every sum that P needs go back from p along the path and the terms. Either a vertex is found that the stretch does
-not compute, but whose reader it computes: it was in fast memory when the stretch began or is loaded. Let x sums have
-one; at most M instances need one of them, as these are on different lines of one place. Or all L terms are computed.
-Let such sums have I rows and b places: by the lemma on cuts L I and L b vertices of the two families were in fast
-memory then or stand for events. Let t lines of these places have instances of P that need such sums: t vertices of
-chains, and t <= M b. So L I + t (1 + L / M) <= K - x, and the instances, at most one for a row and a line, are at
-most I t <= (K - x)^2 / (4 L (1 + L / M)). With M x added this is convex in x, so largest at x = 0 or x = K.""",
+Of every sum that P needs go back from p along the path, the terms, and what is theirs. Either a vertex is found
+that the stretch does not compute, but whose reader it computes: it was in fast memory when the stretch began or is
+loaded. Let x sums have one; at most M instances need one of them, as these are on different lines of one place. Or
+all L terms are computed. Let such sums have I rows and b places: by the lemma on cuts L I and L b vertices of the
+two families were in fast memory then or stand for events. Let t lines of these places have instances of P that need
+such sums: t vertices of chains, and t <= M b. So L I + t (1 + L / M) <= K - x, and the instances, at most one for a
+row and a line, are at most I t <= (K - x)^2 / (4 L (1 + L / M)). With M x added this is convex in x, so largest at
+x = 0 or x = K.""",
 )
 
 LINES = Lemma(

@@ -42,7 +42,7 @@ class Ground:
 
     def names(self, path: Path) -> tuple[set[str], ...]:
         """Return the statements and arrays of which the levels of a path have vertices."""
-        return self.once(("names", path), lambda: tuple(map(_names, self.levels(path))))
+        return self.once(("names", path), lambda: tuple(map(names_of, self.levels(path))))
 
     def kept(self, path: Path, own: frozenset[str]) -> tuple[isl.UnionMap, ...]:
         """Return the levels of a path without those that have vertices of the statements ``own`` only."""
@@ -147,7 +147,7 @@ def _name(points: isl.Set) -> str:
     return points.get_tuple_name() or ""
 
 
-def _names(level: isl.UnionMap) -> set[str]:
+def names_of(level: isl.UnionMap) -> set[str]:
     """Return the statements and arrays of which a level has vertices."""
     return {_name(item) for item in sets_of(level.range())}
 

@@ -23,8 +23,8 @@ from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span, unit
 from shorthaul.affine.tuning import CHEAP_STEP
 
 _IN, _PARAM, _DIV, _SET = isl.dim_type.in_, isl.dim_type.param, isl.dim_type.div, isl.dim_type.set
-#: The most paths into a statement, and the most steps of one.
-_MOST, _LONGEST = 64, 4
+#: The most paths into a statement, the steps of one up to which all are found, and the most steps of one.
+_MOST, _LONG, _LONGEST = 64, 4, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,8 @@ def _paths_into(flow: DataFlow, statement: str) -> tuple[Path, ...]:
     found: list[Path] = list(_sums(flow, statement))
     front: list[tuple[str, isl.Map, tuple[isl.Map, ...], tuple[str, ...], tuple[str, ...]]]
     front = [(statement, identity, (), (), ())]
-    for _ in range(_LONGEST):
+    reached: set[str] = set()
+    for length in range(1, _LONGEST + 1):
         following = []
         for current, function, levels, references, visited in front:
             if current not in steps:
@@ -105,6 +106,10 @@ def _paths_into(flow: DataFlow, statement: str) -> tuple[Path, ...]:
                 composed = function.apply_range(last.function).coalesce()
                 if composed.is_empty():
                     continue
+                end = str(composed)
+                if length > _LONG and end in reached:
+                    continue
+                reached.add(end)
                 path = _ended(flow, statement, last, composed, levels, references)
                 if path is not None:
                     found.append(path)

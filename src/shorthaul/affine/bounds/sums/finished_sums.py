@@ -3,7 +3,8 @@
 In a K-partition every class of a family costs a vertex that is in fast memory before or is loaded. Where a family reads
 sums (the weights of attention, the first of two products), a part may compute whole sums instead, and these share what
 they read: w sums of L terms a[i] b[j] need only 2 L sqrt(w) values. So for S well above L^2 less is loaded than without
-this, and a bound has to count both ways (attention: N^2 D^2 / S; Saha and Ye 2024). Made for given sizes.
+this, and a bound has to count both ways (attention: N^2 D^2 / S; Saha and Ye 2024). What a term computes for itself
+belongs to its sum, and instances that read sums may have vertices of their own. Made for given sizes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from shorthaul.affine.bounds.hourglass import axes, of_equal_width, only, same_c
 from shorthaul.affine.bounds.partition.brascamp_lieb import Exponents, best_exponents, least_sum
 from shorthaul.affine.bounds.partition.candidates import best_events, usable_paths
 from shorthaul.affine.bounds.partition.k_partition import fold, partition, sources_and_spill
-from shorthaul.affine.bounds.partition.parts import Part, as_union, sets_of, thickness, union_of_maps, united
+from shorthaul.affine.bounds.partition.parts import Part, as_union, sets_of, thickness, union_of_maps, united, with_own
 from shorthaul.affine.bounds.partition.paths import Path, affine_piece, affine_steps
 from shorthaul.affine.effort import limited, results_within, step
 from shorthaul.affine.integer_sets.counting import at_least, card, count_formula, most_formula, rational
@@ -31,7 +32,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, maps_of
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.integer_sets.subspaces import kernel, span, unit
-from shorthaul.affine.proofs.lemmas import BRASCAMP_LIEB, CUTS, FINISHED_SUMS, SEGMENTS
+from shorthaul.affine.proofs.lemmas import BRASCAMP_LIEB, CUTS, FINISHED_SUMS, OWN_VERTICES, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, least_events, value_text
@@ -67,6 +68,12 @@ class Sums:
         points = as_union(self.part.domain)
         found = isl.UnionMap.from_map(same_coordinates(self.statement, width, kept))
         return found.intersect_domain(points).intersect_range(points)
+
+    @property
+    def own(self) -> isl.UnionMap:
+        """Term -> vertices on the paths of this term only."""
+        levels = itertools.chain.from_iterable(self.part.all_levels)
+        return union_of_maps(levels).intersect_range(self.part.own_vertices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +163,9 @@ def _of_chain(chain: Path, chosen: Sequence[Path], positions: tuple[int, ...], e
     domain = domain.intersect_params(at_least(domain.get_var_names(isl.dim_type.param), 1))
     if thickness(domain) < domain.dim(_SET):
         return None
-    part = Part(chain.statement, domain, tuple(chosen), tuple(range(domain.dim(_SET))))
+    (part,) = with_own([Part(chain.statement, domain, tuple(chosen), tuple(range(domain.dim(_SET))))])
     points = as_union(domain)
-    if any(fold((part,), at) != 1 for at in range(len(chosen))) or _meet([*part.vertices, points]):
+    if any(fold((part,), at) != 1 for at in range(len(chosen))) or _meet([*part.vertices, part.own_vertices, points]):
         return None
     before = chain.levels[0].intersect_domain(points).intersect_range(points).subtract(points.identity())
     last = points.subtract(before.range())
@@ -215,10 +222,13 @@ def of_paths(
     ends = [*chosen[0].levels, *tail][-1].intersect_range(sums.last)
     common = common.intersect(_of(ends.domain(), name, common))
     part = Part(name, common.coalesce(), chosen, tuple(range(width)))
-    made = partition([part], isl.UnionSet("{ }"), symmetric=False) if thickness(common) == width else None
-    if made is None or len(made.cliques) > 1 or made.folds != (1,) * len(chosen):
-        return None
-    return _argument(made.parts[0], made.exponents.s, 0, tail, sums)
+    for whole in (part, *with_own([part])) if thickness(common) == width else ():
+        made = partition([whole], isl.UnionSet("{ }"), symmetric=False)
+        if made is not None and len(made.cliques) == 1 and made.folds == (1,) * len(chosen):
+            found = _argument(made.parts[0], made.exponents.s, 0, tail, sums)
+            if found is not None:
+                return found
+    return None
 
 
 def _of(points: isl.UnionSet, name: str, like: isl.Set) -> isl.Set:
@@ -273,17 +283,17 @@ def _argument(
     rows = kernel(part.paths[family].kernel, len(part.order)) if part.paths[family].kernel else unit(len(part.order))
     classes = part.embedding(rows)
     terms = ends.apply_range(sums.same)
-    every = union_of_maps([*part.all_levels[family], *tail, terms])
+    every = union_of_maps([*part.levels[family], *tail, terms, terms.apply_range(sums.own)])
     if not every.reverse().apply_range(classes).is_single_valued():
         return None
     others = [at for at in range(len(part.paths)) if at != family]
     rest = replace(part, paths=tuple(part.paths[at] for at in others))
     vertices = [*rest.vertices, every.range(), *sums.part.vertices]
-    if _meet(vertices):
+    if _meet([*vertices, part.own_vertices]):
         return None
     sources, _ = sources_and_spill((sums.part,), sums.part.vertices)
     more, spill = sources_and_spill((rest,), vertices) if others else (isl.UnionSet("{ }"), united(vertices))
-    return FinishedSums(part, exponents, family, tail, sums, more, sources, spill)
+    return FinishedSums(part, exponents, family, tail, sums, more, sources, spill.union(part.own_vertices).coalesce())
 
 
 # -- numbers
@@ -310,7 +320,7 @@ def sub_bound(item: FinishedSums, flow: DataFlow, sizes: Mapping[str, int]) -> S
         set_text(item.spill, flow.program),
         {"|D|": size, "L": L, "K": K, "T": sympy.Integer(T), "U": U, "sources": sources},
         _steps(item, flow, (T, U, L)),
-        (SEGMENTS, CUTS, FINISHED_SUMS, BRASCAMP_LIEB),
+        (SEGMENTS, CUTS, *([OWN_VERTICES] if item.part.own else []), FINISHED_SUMS, BRASCAMP_LIEB),
         certificate=sums_certificate(
             item, {"events": T, "length": L, "instances_count": size, "sources_count": sources, "most_instances": U}
         ),
@@ -347,6 +357,7 @@ def _families(
         "statement": part.statement,
         "domain": str(part.domain),
         "order": list(part.order),
+        "own": sorted(part.own),
         "families": [[str(level) for level in item] for item in levels],
         "chains": [part.paths[at].is_chain for at in chosen],
         "kernels": [[list(row) for row in span(part.paths[at].kernel)] for at in chosen],
@@ -363,8 +374,9 @@ def _most(item: FinishedSums, K: Any, L: Any, number: Callable[[Fraction], Any] 
     sigma, more = number(sum(item.exponents, Fraction(0))), slices * own
     others = sigma - own
     product = math.prod(value**value for at, value in enumerate(s) if at != item.family)
-    plain = (K / sigma) ** sigma * product * own**own
-    finished = product * c**own * more**more / L**more * (K / (others + more)) ** (others + more)
+    beside = K if item.part.own else 0
+    plain = (K / sigma) ** sigma * product * own**own + beside
+    finished = product * c**own * more**more / L**more * (K / (others + more)) ** (others + more) + beside
     return plain, finished
 
 
@@ -377,9 +389,9 @@ def _steps(item: FinishedSums, flow: DataFlow, numbers: tuple[int, sympy.Expr, s
     """Return what was checked and concluded."""
     T, U, L = numbers
     program = flow.program
-    iterators = program.by_name[item.sums.statement].iterators
+    terms, iterators = item.sums.part, program.by_name[item.sums.statement].iterators
     along = ", ".join(iterators[at] for at in item.sums.positions)
-    read = " and ".join(f"psi{at} by {' <- '.join(path.references)}" for at, path in enumerate(item.sums.part.paths))
+    read = " and ".join(f"psi{at} by {' <- '.join(path.references)}" for at, path in enumerate(terms.paths))
     lines = [f"D: {set_text(item.part.domain, program)}"]
     for at, path in enumerate(item.part.paths):
         if at != item.family:
@@ -388,10 +400,13 @@ def _steps(item: FinishedSums, flow: DataFlow, numbers: tuple[int, sympy.Expr, s
     levels = [*item.part.all_levels[item.family], *item.tail]
     needed = "; then ".join(set_text(level, program) for level in levels)
     number, own = item.family, item.exponents[item.family]
+    if item.part.own:
+        lines.append(f"Own vertices: {set_text(item.part.own_vertices, program)}; they let K more instances be in P.")
     lines += [
         f"phi{number}, s{number} = {own}: every p of D needs the last term of a sum of {item.sums.statement}: {needed}",
         f"Sums: {set_text(item.sums.part.domain, program)}, L = {L} terms along {along}, each an operand of the next.",
         f"Terms read {read}, which differ for terms of different {along}.",
+        *([f"Own vertices of terms: {set_text(terms.own_vertices, program)}"] if terms.own else []),
         f"Exponents t of these, for one position: {', '.join(map(str, item.sums.exponents.s))}",
         f"Disjoint, each on paths of one class only: vertices of phi{number} with all terms, of the others, of psi.",
         f"sources: {set_text(item.sources, program)}",

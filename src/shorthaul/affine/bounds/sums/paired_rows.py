@@ -3,8 +3,8 @@
 The sum of {i, j} has L terms, each of which reads a value of row i and one of row j. What a stretch of a play computes
 whole belongs to rows of which all L values were there, so to m (m - 1) / 2 pairs of m rows. Rows that were there in two
 stretches, one after the other, make pairs in one of them only; this takes off a third of what each stretch by itself
-may have, and a bound is 0.73 times what blocks of S / L rows load, where that of the K-partition is a half. Made for
-given sizes.
+may have, and a bound is 0.73 times what blocks of S / L rows load, where that of the K-partition is a half. What a term
+computes for itself, as t in t = x[i][q] - x[j][q]; s += t * t, belongs to its sum. Made for given sizes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sympy
 
 from shorthaul.affine.bounds.hourglass import of_equal_width, only, same_coordinates
 from shorthaul.affine.bounds.partition.candidates import best_events
-from shorthaul.affine.bounds.partition.parts import as_union, sets_of, union_of_maps, united
+from shorthaul.affine.bounds.partition.parts import Part, as_union, names_of, sets_of, union_of_maps, united, with_own
 from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.bounds.sums.finished_sums import chains_and_reads
 from shorthaul.affine.effort import results_within, step
@@ -41,7 +41,8 @@ Levels = tuple[isl.UnionMap, ...]
 class PairedRows:
     """The argument: terms, the loops along which they are added, and two ways to values of rows.
 
-    ``before`` leads from a term to the one before; ``orders`` of a pair of rows, one or two, have a sum each.
+    ``before`` leads from a term to the one before; ``orders`` of a pair of rows, one or two, have a sum each. Vertices
+    of the statements ``own`` are on the paths of one term each.
     """
 
     terms: isl.Set
@@ -49,6 +50,7 @@ class PairedRows:
     before: isl.UnionMap
     ways: tuple[Levels, ...]
     orders: int
+    own: frozenset[str]
 
     @property
     def last(self) -> isl.UnionSet:
@@ -102,7 +104,8 @@ def _of_paths(chain: Path, paths: tuple[Path, Path], positions: tuple[int, ...])
         for chosen in (kept, positions)
     )
     before = chain.levels[0].intersect_domain(points).intersect_range(points).subtract(points.identity())
-    found = PairedRows(domain, positions, before, ways, orders_of(ways[0][-1], ways[1][-1]))
+    (part,) = with_own([Part(chain.statement, domain, paths, tuple(range(width)))])
+    found = PairedRows(domain, positions, before, ways, orders_of(ways[0][-1], ways[1][-1]), part.own)
     together = same.intersect_domain(found.last).intersect_range(found.last)
     is_sum = before.is_subset(same) and together.is_subset(found.last.identity())
     return found if is_sum and _are_rows(found, same, place) else None
@@ -135,8 +138,16 @@ def _are_rows(item: PairedRows, same: isl.UnionMap, place: isl.UnionMap) -> bool
         alike = one.reverse().apply_range(place).apply_range(other).intersect(rows)
         if not alike.is_subset(item.sources.identity()) or not one.apply_range(other.reverse()).is_subset(place):
             return False
-    owned = union_of_maps([level.reverse().apply_range(way[-1]) for way in item.ways for level in way])
-    return bool(owned.is_single_valued()) and bool(owned.domain().intersect(as_union(item.terms)).is_empty())
+    kept = [(level, way[-1]) for way in item.ways for level in _others(way, item.own)]
+    owned = union_of_maps([level.reverse().apply_range(end) for level, end in kept])
+    is_apart = all(names_of(level).isdisjoint(item.own) for level, _ in kept)
+    meeting = owned.domain().intersect(as_union(item.terms))
+    return is_apart and bool(owned.is_single_valued()) and bool(meeting.is_empty())
+
+
+def _others(levels: Levels, own: frozenset[str]) -> Levels:
+    """Return the levels of a path from the first one on that has vertices that are not own."""
+    return tuple(itertools.dropwhile(lambda level: names_of(level) <= own, levels))
 
 
 # -- numbers
@@ -165,6 +176,7 @@ def sub_bound(item: PairedRows, flow: DataFlow, sizes: Mapping[str, int]) -> Sub
     facts = {"|D|": size, "L": L, "w": sympy.Integer(item.orders), "T": T, "U": U, "sources": sources}
     steps = (
         f"Sums: {set_text(item.terms, program)}, L = {L} terms along {along}, each an operand of the next.",
+        *([f"Own vertices of terms: those of {', '.join(sorted(item.own))}."] if item.own else []),
         f"Terms read a value of one row, {read[0]}, and of another one, {read[1]}.",
         f"A row has one value for each of {along}; at most {item.orders} sums have the same two rows.",
         f"sources: {set_text(item.sources, program)}",
@@ -189,6 +201,7 @@ def sub_bound(item: PairedRows, flow: DataFlow, sizes: Mapping[str, int]) -> Sub
             "before": str(item.before),
             "ways": [[str(level) for level in way] for way in item.ways],
             "orders": item.orders,
+            "own": sorted(item.own),
             "events": str(T),
             "sums_count": str(size),
             "length": str(L),

@@ -29,7 +29,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.integer_sets.subspaces import kernel, span
-from shorthaul.affine.proofs.lemmas import CUTS, SEGMENTS, USED_SUMS
+from shorthaul.affine.proofs.lemmas import CUTS, OWN_VERTICES, SEGMENTS, USED_SUMS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, least_events, value_text
@@ -91,9 +91,10 @@ def _class(item: FinishedSums, family: int) -> isl.UnionMap:
     return part.embedding(kernel(span([*part.paths[family].kernel, *positions]), width))
 
 
-def most_of(K: Any, L: Any, M: Any) -> tuple[Any, Any]:
+def most_of(K: Any, L: Any, M: Any, own: bool) -> tuple[Any, Any]:
     """Return the most instances of one segment where it computes all sums, and where it loads all."""
-    return K**2 * M / (4 * L * (L + M)), M * K
+    beside = K if own else 0
+    return K**2 * M / (4 * L * (L + M)) + beside, M * K + beside
 
 
 def sub_bound(item: UsedSums, flow: DataFlow, sizes: Mapping[str, int]) -> SubBound:
@@ -106,11 +107,11 @@ def sub_bound(item: UsedSums, flow: DataFlow, sizes: Mapping[str, int]) -> SubBo
     points, less, length, lines = (number_at(value, sizes) for value in (size, sources, L, M))
 
     def worth(events: int) -> float:
-        most = max(most_of(float(sizes["S"] + events), length, lines))
+        most = max(most_of(float(sizes["S"] + events), length, lines, bool(known.part.own)))
         return events_at(points / most, events, sizes["S"]) - less
 
     T = sympy.Integer(best_events(worth, sizes["S"]))
-    U = sympy.Max(*most_of(S + T, L, M), evaluate=False)
+    U = sympy.Max(*most_of(S + T, L, M, bool(known.part.own)), evaluate=False)
     value = least_events(size / U, T) - sources
     numbers = {"events": T, "length": L, "instances_count": size, "sources_count": sources, "most_instances": U}
     return SubBound(
@@ -122,7 +123,7 @@ def sub_bound(item: UsedSums, flow: DataFlow, sizes: Mapping[str, int]) -> SubBo
         set_text(known.spill, program),
         {"|D|": size, "L": L, "M": M, "T": T, "U": U, "sources": sources},
         _steps(item, flow, (T, U, L, M)),
-        (SEGMENTS, CUTS, USED_SUMS),
+        (SEGMENTS, CUTS, *([OWN_VERTICES] if known.part.own else []), USED_SUMS),
         certificate={
             **sums_certificate(known, numbers),
             "kind": "used sums",

@@ -15,6 +15,7 @@ import islpy as isl
 from shorthaul.affine.check.data_flow import Reads, empty_map, equal_coordinates
 from shorthaul.affine.check.execution import fixed
 from shorthaul.affine.check.formulas import combined, is_same, value_of
+from shorthaul.affine.check.graphs.images import by_name
 from shorthaul.core.errors import InputError
 
 
@@ -27,6 +28,7 @@ class PairedRows:
     before: isl.UnionMap
     ways: tuple[tuple[isl.UnionMap, ...], ...]
     orders: int
+    own: frozenset[str]  #: statements of vertices on the paths of one term each
     spill: isl.UnionSet
     given: Mapping[str, Any]
 
@@ -62,8 +64,8 @@ def paired_rows_of(given: Mapping[str, Any], reads: Reads) -> PairedRows:
     domain, spill = isl.Set(str(given["domain"])), isl.UnionSet(str(given["spill"]))
     ways = tuple(tuple(isl.UnionMap(str(level)) for level in way) for way in given["ways"])
     positions = tuple(map(int, given["positions"]))
-    before = isl.UnionMap(str(given["before"]))
-    item = PairedRows(domain, positions, before, ways, int(given["orders"]), spill, given)
+    before, own = isl.UnionMap(str(given["before"])), frozenset(map(str, given["own"]))
+    item = PairedRows(domain, positions, before, ways, int(given["orders"]), own, spill, given)
     if domain.get_tuple_name() != name or not domain.is_subset(reads.domains[name]):
         raise InputError(f"has terms that {name} has not", place="domain")
     if len(ways) != 2 or not all(ways) or not positions or len({*positions, *item.others}) < len(item.others) + 1:
@@ -94,21 +96,30 @@ def _wrong_sums(item: PairedRows, reads: Reads) -> Iterator[str]:
 
 
 def _wrong_paths(item: PairedRows, reads: Reads) -> Iterator[str]:
-    """Yield where paths do not follow reads, or a vertex leads to two values or is a term."""
-    owned = empty_map()
+    """Yield where paths do not follow reads, or a vertex leads to two values, or is own of two terms, or a term."""
+    owned, inner = empty_map(), empty_map()
     for way in item.ways:
-        before = item.points.identity()
+        before, is_own = item.points.identity(), True
         for level in way:
             if not level.is_single_valued() or not level.domain().is_equal(item.points):
                 yield "a path is not from every term"
             if not before.reverse().apply_range(level).is_subset(reads.all):
                 yield "a path does not follow reads"
-            before, owned = level, owned.union(level.reverse().apply_range(way[-1]))
+            is_own = is_own and set(by_name(level.range())) <= item.own
+            if is_own:
+                inner = inner.union(level.reverse())
+            else:
+                owned = owned.union(level.reverse().apply_range(way[-1]))
+            before = level
+        if is_own:
+            yield "a value of a row is a term's own"
+    if not inner.is_single_valued() or not inner.domain().intersect(item.points.union(owned.domain())).is_empty():
+        yield "an own vertex is on the paths of two terms, or is a term or another vertex of a path"
     if not owned.is_single_valued():
         yield "a vertex of a path leads to two values of rows"
     if not owned.domain().intersect(item.points).is_empty():
         yield "a vertex of a path is a term"
-    if not item.spill.is_equal(item.points.union(owned.domain())):
+    if not item.spill.is_equal(item.points.union(owned.domain()).union(inner.domain())):
         yield "the may-spill set is not that of terms and paths"
 
 
