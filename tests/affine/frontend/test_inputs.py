@@ -207,8 +207,8 @@ EQUAL = {
         "for (int i = 0; i < n - 1 - i; i++) c[i] += d[n - 1 - i]; for (int i = 1; i < n; i += 2) c[i] = d[3 * ((i - 1) / 2)];",
     ),
     "counters of a body": (
-        "int k = 0; double s = 0; for (int i = n - 1; i >= 0; i--) { c[k] = d[i]; s += 1; k++; }",
-        "double s = 0; for (int i = n - 1; i >= 0; i--) { c[n - 1 - i] = d[i]; s += 1; }",
+        "int k = 0; double s = 0, *p = d; for (int i = n - 1; i >= 0; i--) { c[k] = p[k / 2]; s += 1; k++; p++; }",
+        "double s = 0; for (int i = n - 1; i >= 0; i--) { c[n - 1 - i] = d[n - 1 - i + (n - 1 - i) / 2]; s += 1; }",
     ),
     "set twice": (
         "int i, j; for (i = 0, j = 0; i < n; i++) { for (j = i; j < n; j++) A[i][j] = 0; }",
@@ -219,7 +219,7 @@ EQUAL = {
         "for (int i = 0; i < n; i++) { for (int j = 0; j < i; j++) A[i][j / 2] = c[j]; for (int j = 0; j < n; j++) d[j] = 0; }",
     ),
     "packed triangle": (
-        "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) c[i * (i + 1) / 2 + j] = d[((i + 1) * i >> 1) + i];",
+        "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) c[i * (i + 1) / 2 + j] = d[i - -((i + 1) * i >> 1)];",
         "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) A[i][j] = B[i][i];",
     ),
     "packed without its diagonal": (
