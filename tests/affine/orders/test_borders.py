@@ -204,7 +204,11 @@ def test_a_border_in_two_buffers_is_held() -> None:
     }"""
     flow = flow_dependences(program_from_text(text))
     upper = upper_bound(flow.program, flow=flow)
-    assert compared(upper, flow, {"T": 9, "n": 14, "S": 24}) == 1
+    sizes = {"T": 9, "n": 14, "S": 24}
+    assert compared(upper, flow, sizes) == 1
+    (step,) = (found for item in upper.steps if isinstance(item, Step) and (found := bordered(item, sizes)))
+    values = 1 + sum(float(item.live(step.policy.order, level, step.tiles)) for item, level in step.kept)
+    assert values < step.live <= 24, "an element of one buffer is read later than values beside it, which need its room"
 
 
 @pytest.mark.parametrize(
