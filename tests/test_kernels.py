@@ -86,7 +86,7 @@ def test_what_does_not_fit_into_an_array_is_an_error_in_a_twin() -> None:
     ("name", "command"),
     [
         ("dataflow/modulo/selection_kernels", "dataflow plan sobel --effort 0.01"),  # others see its classes
-        ("graphs/csr_kernels", "pebble bound examples/fir.dot --budget 192"),
+        pytest.param("graphs/csr_kernels", "pebble bound examples/fir.dot --budget 192", marks=pytest.mark.slow),
         ("core/_memoryviews", "pebble bound examples/fir.dot --budget 192"),
         ("graphs/tree_kernels", "doctor"),
     ],
@@ -110,3 +110,20 @@ def test_a_kernel_that_is_not_compiled_is_named(tmp_path: Path, name: str, comma
     else:
         assert done.stderr.startswith(f"shorthaul.{name.replace('/', '.')}: is not compiled for Python 3.")
         assert "make kernels" in done.stderr.splitlines()[1]
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="kernels run as plain Python")
+@pytest.mark.parametrize("script", ["setup.py", "none"])
+def test_kernels_that_changed_since_they_were_compiled_are_told_once_in_a_checkout(tmp_path: Path, script: str) -> None:
+    package, copy = Path(shorthaul.__file__).parent, tmp_path / "src" / "shorthaul"
+    tmp_path.joinpath(script).touch()
+    for name in ("core", "graphs"):  # a file that is linked to says where it lies
+        shutil.copytree(package / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(package / "__init__.py", copy)
+    for kernels in (copy / "graphs").glob("*_kernels.py"):
+        os.utime(kernels)
+    code = "import shorthaul.graphs.tree_kernels, shorthaul.graphs.replay_kernels"
+    environment = {**clean_environment(), "PYTHONPATH": str(tmp_path / "src")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    told = "shorthaul.graphs.tree_kernels: has changed since it was compiled\n  do:      make kernels\n"
+    assert done.stderr == (told if script == "setup.py" else "")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
@@ -21,6 +22,10 @@ def install() -> None:
 
 
 class _Finder(MetaPathFinder):
+    def __init__(self) -> None:
+        """Look for changed files in a checkout alone: an installed package has no build script beside it."""
+        self.looks_for_changes = Path(__file__).parents[4].joinpath("setup.py").exists()
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -34,4 +39,10 @@ class _Finder(MetaPathFinder):
 
             version = ".".join(map(str, sys.version_info[:2]))
             raise MissingKernelError(f"{fullname}: is not compiled for Python {version}\n  do:      {CURE}")
+        if self.looks_for_changes and spec is not None and fullname != _SHARED:
+            compiled = Path(str(spec.origin))
+            source = compiled.with_name(f"{fullname.rpartition('.')[2]}.py")
+            if source.exists() and source.stat().st_mtime > compiled.stat().st_mtime:
+                self.looks_for_changes = False  # told once
+                print(f"{fullname}: has changed since it was compiled\n  do:      make kernels", file=sys.stderr)
         return spec
