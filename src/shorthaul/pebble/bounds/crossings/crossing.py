@@ -123,27 +123,44 @@ def _sum(parts: list[Part]) -> int:
 
 
 def _taken(cdag: Cdag, budget: int, depth: IntArray, order: IntArray, search: Search, partial: bool) -> list[Part]:
-    """Return disjoint parts that are found at the nodes of an order, with ever lower demands."""
+    """Return disjoint parts that are found at the nodes of an order, with ever lower demands.
+
+    Most demands are too high or too low, which few nodes tell; and some take long for what they bring.
+    """
     taken = np.full((4, cdag.n), -1, dtype=np.int64)
     paths = kernels.Paths(
         cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets,
         cdag.children.starts, cdag.children.targets, depth, taken, partial,
     )  # fmt: skip
-    unit = float(cdag.weights.mean())
-    price, work = tuning.FIRST_PRICE, 0
-    while price > tuning.LAST_PRICE:
+    unit, price, step = float(cdag.weights.mean()), tuning.FIRST_PRICE, tuning.CROSSINGS_PROBE
+    while price > tuning.LAST_PRICE and not search.expired():
         for far, is_common in ((0, False), (tuning.CROSSINGS_FAR, False), (0, True)):
-            done = False
-            while not done:
-                if search.expired():
-                    return _parts(taken)
-                done = kernels.advance(
-                    paths, order, budget, price * unit, int(2 / price), far, is_common, tuning.ORDER_CALL
-                )
-                search.spend((paths.work - work) / tuning.CROSSINGS_RATE)
-                work = paths.work
+            kind = (budget, price * unit, int(2 / price), far, is_common)
+            if not any(_advanced(paths, order[at : at + 1], kind, search) for at in range(0, len(order), step)):
+                continue
+            began, found, left = search.spent(), 0, search.left()
+            for at in range(0, len(order), step):
+                found += _advanced(paths, order[at : at + step], kind, search)
+                took = search.spent() - began
+                if took > tuning.CROSSINGS_PATIENCE * left:
+                    enough = tuning.CROSSINGS_WORTH * price * int(cdag.weights[taken[0] < 0].sum())
+                    if found * left < took * enough:
+                        break
         price *= tuning.PRICE_DECAY
     return _parts(taken)
+
+
+def _advanced(
+    paths: kernels.Paths, nodes: IntArray, kind: tuple[int, float, int, int, bool], search: Search
+) -> int:  # fmt: skip
+    """Look for parts of a kind at some nodes, as far as the effort goes; return what those found come to."""
+    known, done = paths.excess, False
+    while not (done or search.expired()):
+        work = paths.work
+        done = kernels.advance(paths, nodes, *kind, tuning.ORDER_CALL)
+        search.spend((paths.work - work) / tuning.CROSSINGS_RATE)
+    found: int = paths.excess - known
+    return found
 
 
 def _parts(taken: IntArray) -> list[Part]:
