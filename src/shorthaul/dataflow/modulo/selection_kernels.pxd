@@ -30,6 +30,13 @@ cdef class Selection:
     cdef long long[::1] arc_least  # what the arc says at the period in question
     cdef long long[::1] into  # the arc that made a node late
     cdef long long[::1] seen
+    cdef long long[::1] first_out  # per node, the first of the arcs that leave it; -1 for none
+    cdef long long[::1] next_out  # per arc, the next one of its node
+    cdef long long[::1] depth  # per node, in the forest of arcs that made nodes late; -1 for one that is not there
+    cdef long long[::1] following  # the next node of the forest, those that hang on a node behind it
+    cdef long long[::1] leading  # the last one
+    cdef long long[::1] queue  # nodes whose arcs may make others late
+    cdef unsigned char[::1] is_waiting
     cdef long long[::1] cycle
     cdef long long[::1] critical  # the arcs that forbid a smaller period
     cdef Py_ssize_t criticals
