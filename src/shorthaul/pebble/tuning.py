@@ -17,8 +17,10 @@ MOST_FOR_PROOFS: Final = 100
 #: The share of what is left that goes into the bound, and its most on a graph that is searched exhaustively afterwards.
 BOUND_SHARE: Final = 0.15
 BOUND_EFFORT: Final = 1.5
-#: The share above ``MOST_FOR_EXACT`` nodes.
+#: The share above ``MOST_FOR_EXACT`` nodes; what it is for each of them, at least, up to a share of all.
 LARGE_BOUND_SHARE: Final = 0.25
+LARGE_BOUND_EFFORT: Final = 4e-5
+MOST_BOUND_SHARE: Final = 0.5
 
 #: The share of a game's effort for orders to begin with.
 USUAL_SHARE: Final = 0.7

@@ -82,11 +82,17 @@ def lower_bound_numbered(request: Request) -> Bound:
     return _searched(request, found, search).bound
 
 
+def _large_bound_share(request: Request) -> float:
+    """Return the share of what is left that the bound of a large graph has: more where each node has little."""
+    wanted = tuning.LARGE_BOUND_EFFORT * request.cdag.n / max(request.search.left(), 1e-9)
+    return min(max(tuning.LARGE_BOUND_SHARE, wanted), tuning.MOST_BOUND_SHARE)
+
+
 def _computed_bound(request: Request, plan: Plan, *, share: float | None = None) -> Bound:
     """Return the best bound that no search of the whole has to prove; it need not exceed what ``plan`` costs."""
     if request.cdag.n > tuning.MOST_FOR_EXACT:
         most = tuning.AUTO_EFFORT / 4
-        share = tuning.LARGE_BOUND_SHARE if share is None else share
+        share = share or _large_bound_share(request)
     else:  # the whole is searched afterwards: more adds next to nothing
         most = tuning.BOUND_EFFORT
         share = min(share or tuning.BOUND_SHARE, most / max(request.search.left(), most))
