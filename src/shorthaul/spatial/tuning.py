@@ -141,6 +141,8 @@ FIRST_EFFORT = 0.25
 MOST_TWICE, NEVER_LATE = 2**16, 2**17
 #: Bytes that the arguments take per vertex, at most: 45 measured at 3 million vertices, beside the check.
 BOUND_BYTES = 50
+#: Seconds that a certificate and hubs take per vertex, where time matters: 1.7 measured of a Yule tree of 200,001.
+CERTIFY_VERTEX_S = 2e-5
 #: Hops that a vertex reaches at most: with 12 as with 20 Yule and perfect binary trees prove as much; with 8, 2 % less
 #: of what is beyond a hop per edge.
 MOST_REACH = 12
@@ -158,17 +160,25 @@ HUB_CHILDREN, MOST_HUBS = 4, 24
 # Parts of a tree with prices on cells (bounds/prices.py).
 
 #: Most neighbours of a vertex of a part and vertices with two or more, at least, and vertices of a part, at most.
-PRICED_CHILDREN, PRICED_FORKS, MOST_PRICED = 5, 4, 400
+PRICED_CHILDREN, PRICED_FORKS, MOST_PRICED = 5, 4, 500
 #: Prices tried at first: falling to nothing at a part of the radius that the vertices need, by so much a hop.
 PRICED_RADII, PRICES_FALL = (0.7, 0.85, 1.0), (0.02, 0.05, 0.1, 0.2, 0.4)
 #: Parts are left as they are where the very first prices, or the best of the first, prove less than so much of what is
 #: proven without any.
 PRICED_FAR, PRICED_HOPELESS = 0.4, 0.85
-#: Places times squared numbers of children (60 million take a second) in all, at least and by vertex, and for a part,
-#: at least; and what a linear program is worth.
-PRICED_WORK, PRICED_WORK_BY_VERTEX, PRICED_LEAST_WORK, PRICED_PROGRAM = 4e7, 6e3, 2e6, 1.5e5
+#: Places times squared numbers of children (60 million take a second) in all, at least, by vertex, by effort where one
+#: is given, and at most; and what a linear program, and all else that a part takes, is worth.
+PRICED_WORK, PRICED_WORK_BY_VERTEX, PRICED_WORK_BY_EFFORT, MOST_PRICED_WORK = 4e7, 3e3, 3e7, 5e8
+PRICED_PROGRAM, PRICED_PART = 1.5e5, 2e5
 #: So many parts in a row, the largest first, that prove nothing more are the last that are tried.
 PRICED_MISSES = 8
+#: Prices of the last so many parts are tried on the next; they are sought where a part has this share of the vertices
+#: of the last one where they were, and so many rounds, at least, go to single parts after that.
+PRICED_KNOWN, PRICED_SMALLER, PRICED_LEAST_ROUNDS = 3, 0.85, 4
+#: Parts are taken together in so many batches, at most, those that gain most first.
+PRICED_BATCHES = 32
 #: Rounds in which prices get better, unless so few hops are left to be gained, or less than so much of what is proven
 #: without any is in sight.
-PRICED_ROUNDS, PRICED_CLOSE, PRICED_SHORT = 30, 0.1, 0.99
+PRICED_ROUNDS, PRICED_CLOSE, PRICED_SHORT = 20, 0.1, 0.99
+#: Hops by which prices may change at first.
+PRICED_STEP = 0.1

@@ -63,7 +63,7 @@ def test_both_reckonings_agree() -> None:
         prices = Prices(tree.parent, top)
         price = rng.integers(0, 2 * HOP, len(prices.prices)) * (rng.random(len(prices.prices)) < 0.7) / HOP
         price[0] = 0
-        proven, _ = prices.value(price)
+        proven = prices.value(price)
         part = [top, [v for v in range(tree.n) if v != top], np.rint(price * HOP).astype(int).tolist()]
         spared, left = priced_parts(tree, {"parts": [part]})
         assert spared == max(0.0, proven)

@@ -23,7 +23,7 @@ Parts = tuple[Index, Counts, Counts, Flags, int, Counts, int]
 Subtrees = tuple[Index, Counts, Counts, Gains, Gains, Flags, Gains]
 
 #: Vertices of the largest tree whose bound gets a certificate: larger plans go to files of their own as well.
-MOST_CERTIFIED = 10**5
+MOST_CERTIFIED = 300_000
 
 
 @dataclass(frozen=True, slots=True)

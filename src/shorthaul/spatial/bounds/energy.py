@@ -84,7 +84,7 @@ def energy_bound(tree: Tree, grid: Grid, names: Index | None = None, *, search: 
     degrees = tree.degrees()
     longest, load = distance_bound(tree, degrees), _load_bound(grid, int(degrees.max()))
     details = {"values": values, "distance_hops": longest, "link_load": load}
-    if tree.n <= certificates.MOST_CERTIFIED:
+    if _is_certified(tree, search):
         details["certificate"] = _certificate(grown, ground, names) if method == "growth" else {"kind": method}
     return Bound("energy_hops", values[method], method, proofs[method], details)
 
@@ -97,9 +97,15 @@ def _grown(tree: Tree, ground: Ground, names: Index | None = None, search: Searc
         as_given = parents_before(tree)
         if (more := _gain(as_given, ground)) > gain:
             gain, numbered = more, as_given
-    if tree.n > certificates.MOST_CERTIFIED:
+    if not _is_certified(tree, search):
         return gain, numbered, certificates.Apart()
     return _with_apart(gain, numbered, ground, names, search)
+
+
+def _is_certified(tree: Tree, search: Search | None) -> bool:
+    """Return whether the bound gets a certificate, and arguments that would be hard to find again without one."""
+    is_in_time = search is None or search.remaining_s() > tuning.CERTIFY_VERTEX_S * tree.n
+    return tree.n <= certificates.MOST_CERTIFIED and (tree.n <= tuning.NEVER_LATE or is_in_time)
 
 
 def _certificate(grown: Grown, ground: Ground, names: Index | None) -> dict[str, Any]:
@@ -159,7 +165,8 @@ def centred(tree: Tree) -> Tree:
     parent, size = tree.parent.copy(), sizes(tree)
     heavy = heavy_children(tree.parent, size)
     turned: list[int] = []  # upwards
-    for root in tree.roots().tolist():
+    roots = tree.roots()
+    for root in roots[size[roots] > 2].tolist():
         path, below = [root], int(heavy[root])
         while below >= 0 and 2 * size[below] > size[root]:
             parent[path[-1]] = below

@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 #: More than anything costs.
 MUCH = cython.declare(cython.longlong, 2**60)
+#: What :func:`_steps` returned, by reach.
+_KNOWN: dict[int, tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]] = {}
 
 
 @cython.final
@@ -55,9 +57,6 @@ class Priced:
         reach = 4 * int(half) + 2
         while 2 * reach * reach < most:
             reach += 1
-        y, x = (one.ravel() for one in np.mgrid[-reach : reach + 1, -reach : reach + 1].astype(np.int32))
-        hops = np.abs(x) + np.abs(y)
-        order = np.argsort(hops, kind="stable")[1 : int((hops <= reach).sum())]
         of_shape = np.repeat(np.arange(shapes), np.diff(starts))
         kinds = int(np.bincount(np.unique(of_shape * shapes + np.asarray(kids)) // shapes, minlength=1).max())
         self.starts = starts
@@ -65,8 +64,7 @@ class Priced:
         self.price = price
         self.half = half
         self.hop = hop
-        self.step_x = np.ascontiguousarray(x[order])
-        self.step_y = np.ascontiguousarray(y[order])
+        self.step_x, self.step_y = _steps(reach)
         self.least = np.zeros((shapes, places + 1), np.int64)
         self.chosen = np.zeros((kids.shape[0], places + 1), np.int32)
         self.kind = np.zeros(kinds + 1, np.int32)
@@ -74,8 +72,8 @@ class Priced:
         self.near = np.zeros((kinds + 1, most + 1), np.int32)
         self.cost = np.zeros((kinds + 1, most + 1), np.int64)
         self.held = np.zeros(kinds + 1, np.int32)
-        self.place = np.zeros(len(order), np.int32)
-        self.column = np.full(len(order), -1, np.int32)
+        self.place = np.zeros(len(self.step_x), np.int32)
+        self.column = np.full(len(self.step_x), -1, np.int32)
         columns = kinds * most + 2
         self.cells = np.zeros(columns, np.int32)
         self.child = np.zeros(most + 1, np.int64)
@@ -84,6 +82,16 @@ class Priced:
         self.way = np.zeros(columns, np.int32)
         self.short = np.zeros(columns, np.int64)
         self.done = np.zeros(columns, np.uint8)
+
+
+def _steps(reach: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return the columns and rows to all cells up to ``reach`` hops away but the own one, the nearest first."""
+    if reach not in _KNOWN:
+        y, x = (one.ravel() for one in np.mgrid[-reach : reach + 1, -reach : reach + 1].astype(np.int32))
+        hops = np.abs(x) + np.abs(y)
+        order = np.argsort(hops, kind="stable")[1 : int((hops <= reach).sum())]
+        _KNOWN[reach] = np.ascontiguousarray(x[order]), np.ascontiguousarray(y[order])
+    return _KNOWN[reach]
 
 
 def least_priced(

@@ -37,12 +37,37 @@ def best_parts(parent: Index, gain: Callable[[Index], float], search: Search | N
     Parents come before their children. ``gain`` is of trees without the edges of parts. What there is no time for
     before ``search`` ends is left out.
     """
+    found = sorted(_promising(parent, gain, search), key=lambda one: one[0], reverse=True)
     parent, parts, proven = parent.copy(), list[Part](), 0.0
-    best: float | None = None
+    best = gain(parent) if found else 0.0
+    for batch in np.array_split(np.arange(len(found)), min(len(found), tuning.PRICED_BATCHES) or 1):
+        together = [found[at] for at in batch.tolist()]
+        if _is_late(search):
+            break
+        without = parent.copy()
+        for _, kept, _ in together:
+            without[kept[1:]] = -1
+        more = sum(one.best for _, _, one in together)
+        if together and (now := proven + more + gain(without)) > best:
+            parent, best, proven = without, now, proven + more
+            for _, kept, one in together:
+                whole, top = np.rint(one.prices * HOP).astype(np.int64).tolist(), kept[one.top]
+                parts.append(Part(top, [v for v in kept if v != top], whole, one.best))
+    return parts, parent
+
+
+def _promising(
+    parent: Index, gain: Callable[[Index], float], search: Search | None
+) -> list[tuple[float, list[int], Prices]]:
+    """Return parts that prove more than ``gain`` of them, by how much, their vertices, and prices.
+
+    Prices that are good for a part are often as good for others of its size. So they are sought where parts have become
+    smaller, the largest first, and tried on the others; and what work is left goes to better ones for each.
+    """
     cut = sorted(_cut(parent), key=len, reverse=True)
-    work, missed = max(tuning.PRICED_WORK, tuning.PRICED_WORK_BY_VERTEX * len(parent)), 0
-    for turn, kept in enumerate(cut):
-        share = max(work / (len(cut) - turn), tuning.PRICED_LEAST_WORK)
+    found, known = list[tuple[float, list[int], Prices]](), list[Amounts]()
+    work, missed, last = _work(len(parent), search), 0, math.inf
+    for kept in cut:
         if work <= 0 or missed == tuning.PRICED_MISSES or _is_late(search):
             break
         rank = {v: at for at, v in enumerate(kept)}
@@ -51,29 +76,38 @@ def best_parts(parent: Index, gain: Callable[[Index], float], search: Search | N
         degree[1:] += 1
         if degree.max() < tuning.PRICED_CHILDREN or (degree > 1).sum() < tuning.PRICED_FORKS:
             continue
-        missed += 1
+        missed, work = missed + 1, work - tuning.PRICED_PART
         alone = gain(own)
-        found = [Prices(own, top, search) for top in sorted({int(degree.argmax()), _centroid(own)})]
-        for prices in found:
-            if prices.work * len(tuning.PRICES_FALL) <= share:
+        tried = [Prices(own, top, search) for top in sorted({int(degree.argmax()), _centroid(own)})]
+        for prices in tried:
+            prices.borrow(known)
+            if is_smaller := len(kept) <= tuning.PRICED_SMALLER * last:
                 prices.begin(alone)
-        chosen = max(found, key=lambda one: one.best)
-        if chosen.best >= tuning.PRICED_HOPELESS * alone:
-            chosen.improve(
-                alone, min(tuning.PRICED_ROUNDS, int((share - chosen.done) / (chosen.work + tuning.PRICED_PROGRAM)))
-            )
-        work -= sum(one.done for one in found)
-        if chosen.best <= alone:
-            continue
-        best = gain(parent) if best is None else best
-        without = parent.copy()
-        without[kept[1:]] = -1
-        if (together := proven + chosen.best + gain(without)) > best:
-            parent, best, proven = without, together, proven + chosen.best
-            top, missed = kept[chosen.top], 0
-            whole = np.rint(chosen.prices * HOP).astype(np.int64).tolist()
-            parts.append(Part(top, [v for v in kept if v != top], whole, chosen.best))
-    return parts, parent
+        chosen = max(tried, key=lambda one: one.best)
+        if is_smaller and chosen.best >= tuning.PRICED_HOPELESS * alone:
+            chosen.improve(alone, tuning.PRICED_ROUNDS)
+            if chosen.best > alone:
+                last, known = len(kept), [chosen.prices, *known[: tuning.PRICED_KNOWN - 1]]
+        work -= sum(one.done for one in tried)
+        found.append((alone, kept, chosen))
+        if chosen.best > alone:
+            missed = 0
+    for turn, (alone, _, chosen) in enumerate(found):
+        rounds = int(work / (len(found) - turn) / (chosen.work + tuning.PRICED_PROGRAM))
+        if rounds >= tuning.PRICED_LEAST_ROUNDS and not chosen.is_improved:
+            work += chosen.done
+            chosen.begin(alone)
+            if chosen.best >= tuning.PRICED_HOPELESS * alone:
+                chosen.improve(alone, min(tuning.PRICED_ROUNDS, rounds))
+            work -= chosen.done
+    return [(chosen.best - alone, kept, chosen) for alone, kept, chosen in found if chosen.best > alone]
+
+
+def _work(vertices: int, search: Search | None) -> float:
+    """Return how much work all parts of a tree are worth."""
+    effort = math.inf if search is None or search.effort is None else search.effort
+    most = min(tuning.PRICED_WORK_BY_VERTEX * vertices, tuning.MOST_PRICED_WORK, tuning.PRICED_WORK_BY_EFFORT * effort)
+    return max(tuning.PRICED_WORK, most)
 
 
 def _is_late(search: Search | None) -> bool:
@@ -155,33 +189,41 @@ class Prices:
         self.cells[0] = 0.0
         self.hops = np.array([a + b for a, b in places])
         self.work, self.done = float(len(places) * int((np.diff(self.tree[0][:-1]) ** 2).sum())), 0.0
-        self.best, self.prices, self.rises = -math.inf, np.zeros(len(places)), np.zeros(len(places))
+        self.best, self.prices, self.is_improved = -math.inf, np.zeros(len(places)), False
+        self.planes: list[tuple[Amounts, float]] = []
 
-    def value(self, prices: Amounts) -> tuple[float, Amounts]:
-        """Return what prices prove, and how that rises with them."""
+    def value(self, prices: Amounts) -> float:
+        """Return what prices prove."""
         self.done += self.work
         whole = np.rint(prices * HOP).astype(np.int64)
         total, used = least_priced(*self.tree, whole, self.half, HOP)
-        return (total - float(self.cells @ whole)) / HOP - (self.n - 1), used - self.cells
+        found, rises = (total - float(self.cells @ whole)) / HOP - (self.n - 1), used - self.cells
+        self.planes.append((rises, found - float(rises @ whole) / HOP))
+        if found > self.best:
+            self.best, self.prices = found, whole / HOP
+        return found
+
+    def borrow(self, known: list[Amounts]) -> None:
+        """Try prices of other parts."""
+        for prices in known:
+            own = np.zeros(len(self.prices))
+            own[: len(prices)] = prices[: len(own)]
+            self.value(own)
 
     def begin(self, least: float) -> None:
         """Try prices that fall evenly, from middle ones on as long as others prove more, unless far from ``least``."""
-        radius = math.sqrt(self.n / 2)
-        at, tried = (len(tuning.PRICED_RADII) // 2, len(tuning.PRICES_FALL) // 2), set[tuple[int, int]]()
-        ahead = [at]
+        radius, radii, falls, best = math.sqrt(self.n / 2), tuning.PRICED_RADII, tuning.PRICES_FALL, -math.inf
+        tried, ahead = set[tuple[int, int]](), [(len(radii) // 2, len(falls) // 2)]
         while ahead and not _is_late(self.search):
             part, fall = ahead.pop()
-            if (part, fall) in tried or not (
-                0 <= part < len(tuning.PRICED_RADII) and 0 <= fall < len(tuning.PRICES_FALL)
-            ):
+            if (part, fall) in tried or not (0 <= part < len(radii) and 0 <= fall < len(falls)):
                 continue
             tried.add((part, fall))
-            hops = np.maximum(tuning.PRICED_RADII[part] * radius - self.hops, 0)
-            prices = np.rint(tuning.PRICES_FALL[fall] * hops * HOP) / HOP
+            prices = falls[fall] * np.maximum(radii[part] * radius - self.hops, 0)
             prices[0] = 0
-            found, rises = self.value(prices)
-            if found > self.best:
-                self.best, self.prices, self.rises = found, prices, rises
+            found = self.value(prices)
+            if found > best:
+                best = found
                 if found < tuning.PRICED_FAR * least:
                     return
                 ahead = [(part - 1, fall), (part + 1, fall), (part, fall - 1), (part, fall + 1)]
@@ -190,27 +232,22 @@ class Prices:
         """Look for better prices, unless all around prove less than ``alone`` by far."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
-        planes, step = [(self.rises, float(self.best - self.rises @ self.prices))], 0.5
+        self.is_improved, step, most = True, tuning.PRICED_STEP, np.append(np.zeros(len(self.prices)), -1.0)
         for _ in range(rounds):
             if _is_late(self.search):
                 return
             self.done += tuning.PRICED_PROGRAM
-            rows = np.array([np.append(-plane, 1.0) for plane, _ in planes])
-            most = np.append(np.zeros(len(self.prices)), -1.0)
             least, up = np.append(np.maximum(0.0, self.prices - step), -np.inf), np.append(self.prices + step, np.inf)
             up[0] = 0.0
-            under = LinearConstraint(rows, -np.inf, [height for _, height in planes])
+            rows = np.array([np.append(-rises, 1.0) for rises, _ in self.planes])
+            under = LinearConstraint(rows, -np.inf, [height for _, height in self.planes])
             program = milp(most, constraints=under, bounds=Bounds(least, up))
             if not program.success:
                 return
-            prices, promised = np.rint(program.x[:-1] * HOP) / HOP, -program.fun
+            best, promised = self.best, -program.fun
             if promised < tuning.PRICED_SHORT * alone:
                 return
-            found, rises = self.value(prices)
-            planes.append((rises, float(found - rises @ prices)))
-            if found > self.best + 0.1 * (promised - self.best):
-                self.best, self.prices = found, prices
-            elif promised - self.best < tuning.PRICED_CLOSE:
-                return
-            else:
+            if self.value(program.x[:-1]) <= best + 0.1 * (promised - best):
+                if promised - best < tuning.PRICED_CLOSE:
+                    return
                 step = max(0.7 * step, 0.02)

@@ -60,7 +60,7 @@ def verify(tree: Tree, bound: Mapping[str, Any], where: Grid | Room) -> tuple[li
     """
     given, value = bound.get("certificate"), bound.get("value")
     if not isinstance(given, Mapping):
-        cure = "write it anew with spatial bound --result; trees of more than 100,000 vertices have none"
+        cure = "write it anew with spatial bound --result; trees of more than 300,000 vertices have none"
         raise InputError("holds no certificate", place="bound.certificate", cure=cure)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise InputError("must be a number", place="bound.value", value=value)

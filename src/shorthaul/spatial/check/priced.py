@@ -115,6 +115,8 @@ def _star(kids: tuple[int, ...], costs: Mapping[int, Counts], closed: npt.NDArra
     near = []
     for cost in costs.values():
         cost[closed] = _NEVER
+        if len(costs) == 1:
+            return int(np.partition(cost, len(kids) - 1)[: len(kids)].sum())
         near.append(np.argpartition(cost, len(kids) - 1)[: len(kids)])
     cells = np.unique(np.concatenate(near))
     table = np.array([costs[k][cells] for k in kids])
