@@ -93,6 +93,7 @@ def test_program_order_is_emitted_where_the_search_ends_before_an_order_is_known
     assert "the search ended before an order was derived" in made.extra["remarks"][0]
 
 
+@pytest.mark.slow
 def test_skewed_tiles_of_a_stencil_copied_back_are_emitted() -> None:
     program = program_from_text("""void f(int T, int N, double a[N][N], double b[N][N], double k[N][N]) {
       for (int t = 0; t < T; t++) {

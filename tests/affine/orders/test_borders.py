@@ -12,7 +12,7 @@ from itertools import pairwise, product
 import islpy as isl
 import numpy as np
 import pytest
-from tests.affine.derived import flow_of, kernel, quick, upper_of
+from tests.affine.derived import flow_of, kernel, upper_of
 from tests.samples import ALL
 
 from shorthaul.affine import bound
@@ -211,18 +211,16 @@ def test_a_border_in_two_buffers_is_held() -> None:
     assert values < step.live <= 24, "an element of one buffer is read later than values beside it, which need its room"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sizes"),
-    quick(
-        (
-            ("jacobi-1d", {"TSTEPS": 8, "N": 20, "S": 24}),
-            ("jacobi-2d", {"TSTEPS": 4, "N": 12, "S": 110}),
-            ("seidel-2d", {"TSTEPS": 4, "N": 9, "S": 40}),
-            ("fdtd-2d", {"TMAX": 5, "NX": 9, "NY": 10, "S": 60}),
-            ("heat-3d", {"TSTEPS": 3, "N": 8, "S": 34}),
-        ),
-        (("jacobi-1d", {"TSTEPS": 8, "N": 20, "S": 24}),),
-    ),
+    [
+        ("jacobi-1d", {"TSTEPS": 8, "N": 20, "S": 24}),
+        ("jacobi-2d", {"TSTEPS": 4, "N": 12, "S": 110}),
+        ("seidel-2d", {"TSTEPS": 4, "N": 9, "S": 40}),
+        ("fdtd-2d", {"TMAX": 5, "NX": 9, "NY": 10, "S": 60}),
+        ("heat-3d", {"TSTEPS": 3, "N": 8, "S": 34}),
+    ],
 )
 def test_kernels(name: str, sizes: dict[str, int]) -> None:
     assert compared(upper_of(name), flow_of(name), sizes) == 1
@@ -252,6 +250,7 @@ def test_loads_on_a_grid_are_exact() -> None:
     assert loads == {"A": Fraction(4, 3) * (10 + 2) * row}
 
 
+@pytest.mark.slow
 def test_tiles_of_given_sizes_are_chosen() -> None:
     sizes = {"TSTEPS": 60, "N": 300, "S": 2000}
     here = at_sizes(upper_of("seidel-2d"), flow_of("seidel-2d"), sizes, Search(effort=0.5))

@@ -152,6 +152,7 @@ def panel_step(name: str) -> PanelStep:
     return step
 
 
+@pytest.mark.slow
 def test_leading_terms_of_other_symmetric_programs() -> None:
     M, N, S = (symbol(name) for name in "MNS")
     assert sympy.simplify(derived("full").leading - M * N**2 / sympy.sqrt(S)) == 0

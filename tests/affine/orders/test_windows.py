@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from tests.affine.derived import quick
 from tests.affine.orders.boxes.test_boxes import replayed
 from tests.samples import ALL
 
@@ -44,7 +45,7 @@ def text_of(draw: random.Random) -> str:
     return FRAME.format(body="\n".join(stages))
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 60))])
+@pytest.mark.parametrize("seed", quick(range(60), (0,)))
 def test_stages_load_no_more_than_said(seed: int) -> None:
     draw = random.Random(seed)
     program = program_from_text(text_of(draw))
@@ -62,7 +63,7 @@ def test_stages_load_no_more_than_said(seed: int) -> None:
         )
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize("second", SECOND[:2])
 def test_a_window_of_a_window_is_one_pass(second: str) -> None:
     body = (
@@ -75,7 +76,7 @@ def test_a_window_of_a_window_is_one_pass(second: str) -> None:
     assert here.value(sizes) < 1.1 * 400**2
 
 
-@pytest.mark.parametrize("radius", [1, 2])
+@pytest.mark.parametrize("radius", quick((1, 2), (2,)))
 def test_a_window_as_wide_as_a_parameter_is_one_pass(radius: int) -> None:
     """Sums over squares from sums of all before them: four corners, two rows and columns apart."""
     program = program_from_text("""void f(int n, int m, int R, double A[n][m], double B[n][m], double C[n][m]) {

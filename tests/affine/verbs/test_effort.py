@@ -146,7 +146,11 @@ def test_a_plan_of_little_effort_is_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "effort"), [("gemm", "NI=14,NJ=14,NK=14,S=40", 0.02), ("fdtd-2d", "TMAX=9,NX=23,NY=19,S=90", 0.1)]
+    ("name", "size", "effort"),
+    [
+        ("gemm", "NI=14,NJ=14,NK=14,S=40", 0.02),
+        pytest.param("fdtd-2d", "TMAX=9,NX=23,NY=19,S=90", 0.1, marks=pytest.mark.slow),
+    ],
 )
 def test_few_instances_are_listed_whatever_the_effort(name: str, size: str, effort: float) -> None:
     made = plan(name, size=size, effort=effort, workers=1)

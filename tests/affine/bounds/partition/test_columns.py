@@ -75,7 +75,7 @@ def rates_of(n: int, values: int) -> tuple[float, ...]:
     return tuple(map(float, rates(n, CONSTANTS[n], Fraction(values))))
 
 
-@pytest.mark.parametrize(("n", "values"), quick(product((1, 2), (1, 2, 5)), [(1, 1), (2, 2)]))
+@pytest.mark.parametrize(("n", "values"), quick(product((1, 2), (1, 2, 5)), [(2, 2)]))
 def test_no_part_computes_more(n: int, values: int) -> None:
     """Double cones, the best parts known, and these changed by chance."""
     rng, closest = np.random.default_rng(n + values), 0.0

@@ -101,7 +101,8 @@ def steps(document: dict[str, Any]) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(("key", "before", "after"), [
-    ("walls", "", ""), ("walls", "-1 + ", "-2 + "), ("inputs", "[-1, ", "[0, "), ("inputs", "A[", "B["),
+    ("walls", "", ""), ("inputs", "[-1, ", "[0, "),
+    pytest.param("walls", "-1 + ", "-2 + ", marks=pytest.mark.slow), pytest.param("inputs", "A[", "B[", marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_the_certificate_is_verified_and_a_changed_one_is_not(key: str, before: str, after: str) -> None:
     document = json.loads(written())

@@ -62,6 +62,7 @@ def test_ranges_load_no_more_than_said(seed: int) -> None:
     assert loads <= found.rate < made.rate
 
 
+@pytest.mark.slow
 def test_intervals_load_less_where_they_are_short() -> None:
     program = program_from_text(f"void f(int n, double w[n][n], double C[n][n]) {{ {STEPS[0].format(1, 1, 'j')} }}")
     boxes = Boxes(flow_dependences(program), {"n": 16, "S": 40}, ())

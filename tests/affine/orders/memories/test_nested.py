@@ -35,7 +35,7 @@ def is_legal(order: IntArray, cdag: ConcreteCdag) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", quick(STENCILS, ("jacobi-1d", "seidel-2d")))
+@pytest.mark.parametrize("name", quick(STENCILS, ("jacobi-1d",)))
 def test_every_memory_loads_no_more_than_said(name: str) -> None:
     draw, compared = random.Random(name), 0
     for _ in range(4):
