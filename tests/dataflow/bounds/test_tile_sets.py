@@ -42,7 +42,7 @@ def cheapest_of_all(sets: TileSets, whole: int, of_memory: bool, prices: Prices)
     for inside in product((0, 1), repeat=len(sets.actors)):
         costs = {0: 0}
         for actor in (number for number, here in enumerate(inside) if here):
-            parts = 0 if of_memory else int(sets.own[actor]) * sets.units // whole
+            parts = 0 if of_memory else int(sets.own[actor]) * (sets.units + 1) // (whole + 1)
             more = (prices.work * int(sets.work[actor]) >> 20) + (prices.crossbar * int(sets.own[actor]) >> 20)
             costs = {at + parts: cost + more - int(prices.actor[actor]) for at, cost in costs.items()}
         for number, ends in enumerate(sets.ends):
@@ -61,7 +61,7 @@ def cheapest_of_all(sets: TileSets, whole: int, of_memory: bool, prices: Prices)
                 more += held * (prices.byte + (way == 2) * prices.core_byte)
                 more += int(prices.buffer[number]) if way > 0 and number < len(sets.buffers) else 0
                 for at, cost in costs.items():
-                    place = at + (held if of_memory else crossbar) * sets.units // whole
+                    place = at + (held if of_memory else crossbar) * (sets.units + 1) // (whole + 1)
                     after[place] = min(after.get(place, cost + more), cost + more)
             costs = after
         found += [cost for at, cost in costs.items() if at <= sets.units]

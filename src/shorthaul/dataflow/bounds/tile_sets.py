@@ -338,11 +338,15 @@ class TileSets(Items):
         return least / per_tick if per_tick > 0 else math.copysign(math.inf, least)
 
     def _parts(self, of_memory: bool, period: int, room: Room) -> tuple[IntArray, IntArray]:
-        """Return the parts of a period, or of a tile's memory, that items and actors take, rounded down."""
+        """Return the parts of a period, or of a tile's memory, that items and actors take, rounded down.
+
+        A part more than there are make one tick, or unit, more than there are: so what fits has no more parts either.
+        """
         ways, most = self.ways, self.units + 1
         asked, whole = (ways.bytes, room.tile_bytes) if of_memory else (ways.crossbar, period)
-        parts = np.where(ways.crossbar < 0, most, np.minimum(asked * self.units // max(1, whole), most))
-        return parts, np.minimum(self.own * self.units // period, most) * (not of_memory)
+        whole = max(1, whole) + 1
+        parts = np.where(ways.crossbar < 0, most, np.minimum(asked * most // whole, most))
+        return parts, np.minimum(self.own * most // whole, most) * (not of_memory)
 
     def cheapest(
         self, of_memory: bool, period: int, room: Room, prices: Prices, search: Search

@@ -83,7 +83,7 @@ class _Asked:
             self._share(buffer, number, own, application.ticks_per_second)
         for i, (work, ticks) in enumerate(zip(least, own, strict=True)):
             cost = self._cost(ticks, 0, work + self.rate * ticks) - self.earned[i]
-            self.alone[i].append([(0 if of_memory else ticks * self.units // self.period, cost)])
+            self.alone[i].append([(0 if of_memory else ticks * (self.units + 1) // (self.period + 1), cost)])
 
     def _share(self, buffer: SharedBuffer, number: Mapping[str, int], own: list[int], ticks_per_second: int) -> None:
         """Add what the actors of a buffer ask for, or of several that become one."""
@@ -131,7 +131,9 @@ class _Asked:
         found = []
         for crossbar, network, work, in_tile, in_core in ways:
             cost = self._cost(crossbar, network, work) + in_tile * (price + size * self.prices["memory"])
-            parts = (in_tile * size if self.of_memory else crossbar) * self.units // self.whole
+            asked = in_tile * size if self.of_memory else crossbar
+            # amounts up to the whole together make less than one part more than there are
+            parts = asked * (self.units + 1) // (self.whole + 1)
             found.append((parts, min(_DEAR, cost + in_core * size * self.prices["core_memory"])))
         return found
 
