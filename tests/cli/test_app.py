@@ -122,12 +122,19 @@ COMMANDS = (
 )
 
 
+def write_to_a_full_disk() -> None:
+    os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
+
+
 @pytest.mark.parametrize(
     "command", [*COMMANDS, pytest.param("tensor bound example-3 --result kept", marks=pytest.mark.slow)]
 )
 def test_a_full_disk_behind_standard_output_is_told(command: str, tmp_path: Path) -> None:
-    line = f"{sys.executable} -m shorthaul {command} > /dev/full"
-    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False, cwd=tmp_path)
+    if " " in command:
+        done = shorthaul(*command.split(), cwd=tmp_path, before=write_to_a_full_disk)
+    else:  # with all of an interpreter's own end
+        line = f"{sys.executable} -m shorthaul {command} > /dev/full"
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2
     assert "standard output: cannot be written: No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
