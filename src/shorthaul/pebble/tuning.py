@@ -226,6 +226,8 @@ LEAST_FLOWS: Final = 2e-4
 FIRST_NODE_PRICE, LAST_NODE_PRICE = 0.005, 0.0005
 NODE_PRICE_STEP, LATER_PRICE_STEP = 0.1, 0.03
 CROSSINGS_TURNS: Final = 8
+#: Readers of a node, at most, where paths go to them from what all of them need.
+MOST_READERS: Final = 64
 CROSSINGS_NEW: Final = 0.02
 #: Links followed per effort in flows, and what each costs beside; how prices rise when shares are found, and nodes of
 #: parts priced per effort. Names that the certificate of shared parts may hold, and that sums with others begin with.

@@ -98,6 +98,28 @@ def stays_below(seeds: range) -> tuple[int, int]:
     )
 
 
+def columns(rows: int, count: int) -> Cdag:
+    """Return values in columns, the sum of each column, and sums along rows that read both."""
+    edges, values = list[tuple[int, int]](), 2 * rows * count
+    for column in range(count):
+        for row in range(rows):
+            at, later = column * rows + row, values + count + column * rows + row
+            computed = rows * count + at
+            edges += [(at, computed), (computed, values + column), (computed, later), (values + column, later)]
+            edges += [(later - rows, later)] if column else []
+    return build(np.ones(values + count + rows * count, np.int64), *np.array(edges).T)
+
+
+def test_paths_go_to_readers_of_a_node_from_what_all_of_them_need() -> None:
+    cdag = shuffled(columns(6, 2), np.random.default_rng(4))
+    flows = packing._Flows(cdag, cdag.least_budget(), np.full(cdag.n, 0.01))
+    found = flows.past(np.flatnonzero(cdag.parents.degrees()), 0, 0.0, Search())
+    # As the second column is read, of each row both values are needed or what was made of the first, and its sum.
+    wanted = 2 * (2 * 6 + 1 - (cdag.least_budget() - 1))
+    assert max(part.moved for part in found if part.around < 0) == wanted
+    assert max((part.moved for part in found if part.around >= 0), default=0) < wanted
+
+
 def test_no_bound_exceeds_an_optimum() -> None:
     lifted, tight = stays_below(range(100))
     assert lifted > 1

@@ -24,6 +24,9 @@ from nothing, once: nothing above asks for operands of a start.
 **One node.** Where D is a node d with all that needs it, d itself is computed first. If no path goes through operands
 of d or ends at them, the values of the paths are in memory beside d and all that d reads: B - need(d) words at most.
 
+**Readers of a node.** D may be the readers of any node and what needs these, and A what all the readers need: more than
+what the node needs, as where column after column is summed up, and each sum is read by all rows.
+
 **Paths from their last start.** If a path meets A again, what was said holds for the rest of it from there.
 
 **Parts add up.** What a part charges are loads and stores of the nodes of its paths (each a load or store of one node)

@@ -163,11 +163,12 @@ def _find(flow: Flow, part: cython.longlong, gain: cython.double, least: cython.
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _listed(flow: Flow, part: cython.longlong, room: cython.longlong) -> cython.longlong:
-    """List the paths, each from its last start on; return what they charge."""
+def _listed(flow: Flow, part: cython.longlong, room: cython.longlong, is_beside: cython.bint) -> cython.longlong:
+    """List the paths, each from its last start on; return what they charge, with ``is_beside`` beside an end of one."""
     twice: cython.longlong = 0
     once: cython.longlong = 0
     least: cython.longlong
+    lightest: cython.longlong = room
     first: cython.longlong
     v: cython.longlong
     i: cython.Py_ssize_t
@@ -196,6 +197,7 @@ def _listed(flow: Flow, part: cython.longlong, room: cython.longlong) -> cython.
                 while flow.is_later[flow.children[e]] != part:
                     e += 1
                 flow.then[flow.count] = flow.children[e]
+                lightest = min(lightest, flow.weights[flow.children[e]])
             else:
                 flow.then[flow.count] = flow.after[v]
             flow.count += 1
@@ -204,6 +206,8 @@ def _listed(flow: Flow, part: cython.longlong, room: cython.longlong) -> cython.
             once += least
         else:
             twice += least
+    if is_beside:
+        room -= lightest
     return 2 * max(0, twice - room) + max(0, once - max(0, room - twice))
 
 
@@ -236,6 +240,96 @@ def _mark(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _mark_common(flow: Flow, node: cython.longlong, most: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Mark as starts what all readers of a node need, of the nearest to each; return how many the last has."""
+    head: cython.Py_ssize_t
+    tail: cython.Py_ssize_t = 1
+    i: cython.Py_ssize_t
+    e: cython.Py_ssize_t
+    w: cython.longlong
+    first: cython.Py_ssize_t = flow.child_starts[node]
+    for i in range(first, flow.child_starts[node + 1]):
+        flow.stamp += 1
+        flow.queue[0] = flow.children[i]
+        head, tail = 0, 1
+        while head < tail < most:
+            for e in range(flow.parent_starts[flow.queue[head]], flow.parent_starts[flow.queue[head] + 1]):
+                w = flow.parents[e]
+                if flow.met[2 * w] != flow.stamp:
+                    flow.met[2 * w] = flow.stamp
+                    if i == first or flow.is_start[w] == flow.stamp - 1:
+                        flow.is_start[w] = flow.stamp
+                    flow.queue[tail] = w
+                    tail += 1
+            head += 1
+        flow.work += tail
+    return tail
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _listed_starts(flow: Flow, tail: cython.Py_ssize_t, least: cython.longlong) -> cython.longlong:
+    """List the starts of a weight of ``least`` or more in the queue, but for barred ones; return their weight."""
+    part: cython.longlong = flow.stamp
+    weight: cython.longlong = 0
+    i: cython.Py_ssize_t
+    w: cython.longlong
+    flow.start_count = 0
+    for i in range(1, tail):
+        w = flow.queue[i]
+        if flow.is_start[w] == part and flow.barred[w] != part and flow.weights[w] >= least:
+            flow.starts[flow.start_count] = w
+            flow.start_count += 1
+            weight += flow.weights[w]
+    return weight
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _laid(
+    flow: Flow, part: cython.longlong, least: cython.longlong, room: cython.longlong, is_beside: cython.bint
+) -> cython.longlong:  # fmt: skip
+    """Lay the paths from starts to later nodes that are worth most; return what they charge."""
+    moved: cython.longlong
+    v: cython.longlong = _find(flow, part, least, least)
+    while v >= 0:
+        if not lay(flow.back, flow.queue, flow.after, flow.before, v):
+            break
+        v = _find(flow, part, least, least)
+    moved = _listed(flow, part, room, is_beside)
+    forget(flow.starts, flow.start_count, flow.after, flow.before)
+    return moved
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _before_readers(
+    flow: Flow, node: cython.longlong, budget: cython.longlong, least: cython.longlong, most: cython.Py_ssize_t
+) -> cython.longlong:
+    """Find the paths that are worth most from what all readers of a node need to these and what needs them."""
+    part: cython.longlong
+    tail: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    weight: cython.longlong
+    lightest: cython.longlong = budget
+    flow.count = 0
+    tail = _mark_common(flow, node, most)
+    part = flow.stamp
+    weight = _listed_starts(flow, tail, least)
+    tail = _mark(flow, node, flow.child_starts, flow.children, flow.is_later, most)
+    for i in range(1, tail):
+        lightest = min(lightest, flow.weights[flow.queue[i]])
+    if weight <= budget - lightest:
+        return 0
+    return _laid(flow, part, least, budget, True)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _past(
     flow: Flow, node: cython.longlong, budget: cython.longlong, least: cython.longlong, most: cython.Py_ssize_t
 ) -> cython.longlong:
@@ -244,10 +338,7 @@ def _past(
     part: cython.longlong
     tail: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    v: cython.longlong
     w: cython.longlong
-    moved: cython.longlong
-    weight: cython.longlong = 0
     flow.stamp += 1
     part = flow.stamp
     flow.count = 0
@@ -258,37 +349,25 @@ def _past(
             flow.barred[w] = part
             room -= flow.weights[w]
     tail = _mark(flow, node, flow.parent_starts, flow.parents, flow.is_start, most)
-    flow.start_count = 0
-    for i in range(1, tail):
-        w = flow.queue[i]
-        if flow.barred[w] != part and flow.weights[w] >= least:
-            flow.starts[flow.start_count] = w
-            flow.start_count += 1
-            weight += flow.weights[w]
-    if weight <= room:
+    if _listed_starts(flow, tail, least) <= room:
         return 0
     _mark(flow, node, flow.child_starts, flow.children, flow.is_later, most)
     flow.is_later[node] = part
-    v = _find(flow, part, least, least)
-    while v >= 0:
-        if not lay(flow.back, flow.queue, flow.after, flow.before, v):
-            break
-        v = _find(flow, part, least, least)
-    moved = _listed(flow, part, room)
-    forget(flow.starts, flow.start_count, flow.after, flow.before)
-    return moved
+    return _laid(flow, part, least, room, False)
 
 
-def past(flow: Flow, node: int, budget: int, least: int, most: int) -> int:
+def past(flow: Flow, node: int, budget: int, least: int, most: int, is_common: bool) -> int:
     """Find the paths past a node that charge most beyond the prices of their nodes; return what they charge.
 
-    ``nodes`` and ``then`` list them, ``count`` nodes of a ``price`` in all.
+    With ``is_common`` they end at what reads the node, and begin at what all its readers need. ``nodes`` and ``then``
+    list them, ``count`` nodes of a ``price`` in all.
     """
     moved: cython.longlong
     v: cython.longlong = node
     b: cython.longlong = budget
     w: cython.longlong = least
     m: cython.Py_ssize_t = most
+    before_readers: cython.bint = is_common
     with cython.nogil:
-        moved = _past(flow, v, b, w, m)
+        moved = _before_readers(flow, v, b, w, m) if before_readers else _past(flow, v, b, w, m)
     return int(moved)

@@ -67,25 +67,35 @@ class _Flows:
             cdag.children.starts, cdag.children.targets, prices, self._nodes, self._then, partial,
         )  # fmt: skip
         self._least = np.unique(np.quantile(cdag.weights, (0.0, 0.5), method="nearest")).tolist()
+        readers = cdag.children.degrees()
+        self._has_common = (readers > 1) & (readers <= tuning.MOST_READERS) & (not partial)
         self._most = 256 + 16 * int(budget / cdag.weights.mean())
 
     def past(self, order: IntArray, turn: int, step: float, search: Search) -> list[Part]:
         """Return a part for each node of an order, if one proves more than its nodes cost; raise their prices then.
 
-        Paths go through nodes of the least weight, or the median one, in turn.
+        Paths go around one node after the other, then to its readers from what all of them need; through nodes of the
+        least weight, or the median one, in turn.
         """
-        found = []
-        for place, node in enumerate(order.tolist(), turn):
-            if search.expired():
-                break
-            work = self._flow.work
-            moved = flow_kernels.past(self._flow, node, self._budget, self._least[place % len(self._least)], self._most)
-            search.spend((self._flow.work - work) / tuning.FLOWS_RATE + tuning.FLOW_EFFORT)
-            if moved > self._flow.price:
-                count = self._flow.count
-                found.append(Part(self._nodes[:count].copy(), self._then[:count].copy(), moved, node))
-                self._prices[found[-1].nodes] *= 1 + step
+        found = list[Part]()
+        for is_common, nodes in ((False, order), (True, order[self._has_common[order]])):
+            for place, node in enumerate(nodes.tolist(), turn):
+                if search.expired():
+                    return found
+                part = self._part(node, self._least[place % len(self._least)], is_common, search)
+                if part is not None:
+                    found.append(part)
+                    self._prices[part.nodes] *= 1 + step
         return found
+
+    def _part(self, node: int, least: int, is_common: bool, search: Search) -> Part | None:
+        flow = self._flow
+        work = flow.work
+        moved = flow_kernels.past(flow, node, self._budget, least, self._most, is_common)
+        search.spend((flow.work - work) / tuning.FLOWS_RATE + tuning.FLOW_EFFORT)
+        if moved <= flow.price:
+            return None
+        return Part(self._nodes[: flow.count].copy(), self._then[: flow.count].copy(), moved, -1 if is_common else node)
 
 
 class _Sum:
