@@ -33,7 +33,7 @@ from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.pieces.around import passed_elements
 from shorthaul.affine.orders.pieces.folded import folded
 from shorthaul.affine.orders.pieces.passed import PassedStep, passed, passed_together, temporaries
-from shorthaul.affine.orders.placement import Placement, Row, as_written, placements, reads_of
+from shorthaul.affine.orders.placement import Placement, Row, Signs, as_written, placements, reads_of
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Counts, make_phase
 from shorthaul.affine.orders.tile_steps import Step
@@ -420,25 +420,32 @@ class Boxes:
 
         Loops in ``first`` run one by one.
         """
-        width = len(next(iter(placement.values())))
-        storage, given = (
-            Storage(self.flow, with_inputs=self.slack == NO_SLACK),
-            signs_by_array(self.conflicts, placement, self.fixed),
-        )
-        result = [(placement, list(tileable(all_signs(given), width, first)), storage)]
+        width, given = len(next(iter(placement.values()))), signs_by_array(self.conflicts, placement, self.fixed)
+        result = [(placement, list(tileable(all_signs(given), width, first)), self._storage)]
         needed = tileable(all_signs(given) if self.fixed else self.counts.distances.signs(placement), width, first)
         wanted = max(needed, key=lambda band: len(band[1]), default=None)
         if wanted is None or len(wanted[1]) <= _most_tiled(result[0]):
             return result
-        made, by_array = storage, given
+        made, by_array = self._storage if self.slack == NO_SLACK else Storage(self.flow), given
+        if made.buffers:
+            by_array = self._signs(made, placement)
         while broken := [array for array, signs in by_array.items() if not keeps(wanted, signs)]:
             larger = made.expanded(broken, self.sizes)
             if larger is None:
                 return result
             made = larger
-            conflicts = Conflicts(self.flow.program, made.accesses(), self.conflicts.known)
-            by_array = signs_by_array(conflicts, placement, self.fixed)
+            by_array = self._signs(made, placement)
         return [*result, (placement, list(tileable(all_signs(by_array), width, first)), made)]
+
+    @cached_property
+    def _storage(self) -> Storage:
+        """The program's memory, but that elements are told apart by loops where a subscript is as t % 2."""
+        return Storage(self.flow, with_inputs=True).affine()
+
+    def _signs(self, storage: Storage, placement: Placement) -> dict[str, frozenset[Signs]]:
+        """Return the signs of distances where memory has room for more values."""
+        conflicts = Conflicts(self.flow.program, storage.accesses(), self.conflicts.known)
+        return signs_by_array(conflicts, placement, self.fixed)
 
 
 def _most_tiled(option: _Option) -> int:

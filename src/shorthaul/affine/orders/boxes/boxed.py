@@ -98,7 +98,7 @@ def boxed(
         return BoxStep(step, loops, words, cells, extents, sizes, still, alive, again=partial(again, spilling=spilling))
 
     made = [as_step(item) for item in found]
-    least = min(made, key=lambda item: item.rate) if alive is not None and made else None
+    least = None if alive is None else _least(made, found)
     if alive is not None and (least is None or least.passing >= LEAST_PASSING * words[0]):
         for band in bands:
             larger = _larger(as_step, partial(BoxSearch, cells, extents, *band, small=stepped, fixed=fixed), words[0])
@@ -114,12 +114,25 @@ def boxed(
     if alive is not None and made:
         made += _innermost(made[0], grouping, bands, inside)
     if len(made) > 1 and any(item.is_cut for item in cells):
-        shares = (1 + slack.strips * item.has_strips for item in made)
-        return min(
-            zip(made, shares, strict=True),
-            key=lambda pair: (pair[0].loads(sizes, words[0]) / pair[1], stepped * pair[0].room),
-        )[0]
+        return _least(made, found, slack, smallest=stepped)
     return made[min(range(len(found)), key=lambda at: found[at].value)] if made else None
+
+
+def _least(
+    made: Sequence[BoxStep], found: Sequence[Found], slack: Slack = NO_SLACK, *, smallest: bool = False
+) -> BoxStep | None:
+    """Return the boxes that load least, of several the ``smallest``, or the first; None of none.
+
+    Those that do by estimate, as ``found``, are counted first: of others it is soon told that they load more.
+    """
+    best: tuple[float, int, int] = inf, 0, len(made)
+    for at in sorted(range(len(made)), key=lambda at: found[at].value if at < len(found) else 0.0):
+        step = made[at]
+        share = 1 + slack.strips * step.has_strips
+        loads = step.loads_within(step.capacities[0], best[0] * share) / share
+        if loads <= best[0]:
+            best = min(best, (loads, smallest * step.room, at))
+    return made[best[2]] if best[2] < len(made) else next(iter(made), None)
 
 
 def _larger(

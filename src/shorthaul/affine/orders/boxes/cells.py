@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -137,38 +137,50 @@ class Cells:
         missing: FloatArray = 1.0 - np.all(np.stack(np.broadcast_arrays(*whole)), axis=0)
         return missing
 
+    def is_among(self, edges: Mapping[int, int]) -> bool:
+        """True if another group has all cells where loops have these edges, and all others are whole."""
+        return bool(self.among) and all(edges.get(at, extent) >= extent for at, extent in self.among)
+
     def among_those_of(self, other: Cells, first: Sequence[int], extents: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """Return the loops of which boxes have to have all so that ``other`` has the cells of this group; () if none.
 
-        Coordinates begin at ``first``. Each of these loops moves one subscript of the other group by 1.
+        Coordinates begin at ``first``. Each of these loops moves one subscript of the other group by 1. It may have
+        them in place of loops of this group, as rows x[t][m] and x[t][n] are one row where boxes have all n.
         """
-        extra = sorted(other.loops - self.loops)
+        extra, instead = sorted(other.loops - self.loops), self.loops - other.loops
         alike = (self.name, self.lattice, self.fresh, self.is_cut) == (
             other.name,
             other.lattice,
             other.fresh,
             other.is_cut,
         )
-        if not extra or not alike or self.fresh or self.is_cut or not self.loops <= other.loops or not other.fill_boxes:
+        if not extra or not alike or self.fresh or self.is_cut or not other.fill_boxes:
             return ()
+        if instead and (-len(self.loops), self.factors) <= (-len(other.loops), other.factors):
+            return ()  # of groups that have the cells of one another, one counts them
+
+        def ends(row: Sequence[int], loops: Iterable[int]) -> tuple[int, int]:
+            far = [sorted((row[at] * first[at], row[at] * (first[at] + extents[at] - 1))) for at in loops]
+            return sum(low for low, _ in far), sum(high for _, high in far)
+
         for mine, row, least, low, spread, wide in zip(
             self.factors, other.factors, self.least, other.least, self.spread, other.spread, strict=True
         ):
-            if any(factor != row[at] for at, factor in enumerate(mine) if at not in extra):
+            if any(factor != row[at] for at, factor in enumerate(mine) if at not in extra and at not in instead):
                 return ()
-            ends = [(row[at] * first[at], row[at] * (first[at] + extents[at] - 1)) for at in extra]
-            if least < low + sum(map(min, ends)) or least + spread > low + wide + sum(map(max, ends)):
+            own, all_ = ends(mine, instead), ends(row, extra)
+            if least + own[0] < low + all_[0] or least + spread + own[1] > low + wide + all_[1]:
                 return ()
         return tuple((at, extents[at]) for at in extra)
 
     def first(self, extents: Sequence[int]) -> int:
         """Return how many of the cells counted in all boxes need no load, where these are cut from ``extents``.
 
-        Those written first need none, nor do those that are counted without being accessed. Where all cells that are
-        read are written first, these are the others among all counted, provided that each is counted in some box: with
+        Those written first need none, nor do those that are counted without being read. Where some are written first,
+        these are all counted but those with values from ``elsewhere``, provided that each is counted in some box: with
         a cell for every point they are, and with every loop in one subscript alone, where boxes leave no gaps.
         """
-        return int(self.count(extents)) if self.is_written_first and self._leave_no_gaps else self.fresh
+        return int(self.count(extents)) - self.elsewhere if self.fresh and self._leave_no_gaps else self.fresh
 
     @cached_property
     def _leave_no_gaps(self) -> bool:

@@ -97,9 +97,9 @@ class Grouping:
             self.storage = replace(storage, sheared=sheared(self._factors()))
 
     def _factors(self) -> dict[str, list[Factors]]:
-        """Return the factors of the accesses to arrays that are not expanded, all of them one by one."""
+        """Return the factors of the accesses to arrays, all of them one by one."""
         result: dict[str, list[Factors]] = {}
-        broken = set(self.storage.buffers)
+        broken: set[str] = set()
         for name in self.placement:
             statement = self.flow.program.by_name[name]
             for item in (*statement.reads, statement.write):

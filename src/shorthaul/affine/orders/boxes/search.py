@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -81,55 +82,53 @@ class BoxSearch:
 
         Where regions are no boxes, loads are estimates: boxes to start from are found too.
         """
-        result: dict[tuple[int, ...], Found] = {}
-        cut = any(item.is_cut for item in self.cells)
         above = (1,) * len(self.tiled) * (len(self.levels) - 1)
-        for start in (*self._starts(), *((*edges, *above) for edges in further)):
-            value = float(self._values(np.array([start]))[0])
-            if cut and not self.small and value < float("inf"):
-                result[start] = Found(value, start, tuple(self._loops(start)), len(self.outer))
-            self._descend(start, value, result)
+        starts = [*self._starts(), *((*edges, *above) for edges in further)]
+        values = self._values(np.array(starts, np.int64)).tolist() if starts else []
+        ends = self._descended(list(zip(starts, values, strict=True)))
+        if any(item.is_cut for item in self.cells) and not self.small:
+            ends = [item for pair in zip(zip(starts, values, strict=True), ends, strict=True) for item in pair]
         whole, value = self._with_whole_loops()
-        if value < min((found.value for found in result.values()), default=float("inf")):
-            self._descend(whole, value, result)
-        return list(result.values())
+        if value < min((least for _, least in ends), default=float("inf")):
+            ends += self._descended([(whole, value)])
+        found = dict(item for item in ends if item[1] < float("inf"))
+        return [Found(least, here, tuple(self._loops(here)), len(self.outer)) for here, least in found.items()]
 
-    def _descend(self, here: tuple[int, ...], value: float, result: dict[tuple[int, ...], Found]) -> None:
-        """Add the boxes to which better neighbours lead from those ``here``, which load so much."""
+    def _descended(self, starts: list[tuple[tuple[int, ...], float]]) -> list[tuple[tuple[int, ...], float]]:
+        """Return the boxes to which better neighbours lead from each of ``starts``, with what they load.
+
+        All go a step at a time together: a call for all neighbours takes little longer than one for those of a start.
+        """
+        here, moving = list(starts), list(range(len(starts)))
         for _ in range(MOST_BOX_ROUNDS):
-            effort.step()
-            if here not in self._best_near:  # ways from several starts meet
-                near = self._neighbours(here)
-                values = self._values(near)
-                at = int(values.argmin())
-                self._best_near[here] = tuple(near[at].tolist()), float(values[at])
-            near_here, less = self._best_near[here]
-            if not less < value:
+            if not moving:
                 break
-            here, value = near_here, less
-        if self.small and value < float("inf"):
-            here = self._smaller(here, value)
-        if value < float("inf") and here not in result:
-            result[here] = Found(value, here, tuple(self._loops(here)), len(self.outer))
+            effort.step(len(moving))
+            new = [at for at in dict.fromkeys(here[at][0] for at in moving) if at not in self._best_near]
+            blocks = [self._neighbours(item) for item in new]  # ways from several starts meet
+            values = self._values(np.concatenate(blocks)) if blocks else np.zeros(0)
+            ends = np.cumsum([len(block) for block in blocks])
+            for item, near, own in zip(new, blocks, np.split(values, ends[:-1]), strict=False):
+                at = int(own.argmin())
+                self._best_near[item] = tuple(near[at].tolist()), float(own[at])
+            better = {at: self._best_near[here[at][0]] for at in moving}
+            moving = [at for at in moving if better[at][1] < here[at][1]]
+            for at in moving:
+                here[at] = better[at]
+        return [(self._smaller(*item), item[1]) if self.small and item[1] < float("inf") else item for item in here]
 
     def _with_whole_loops(self) -> tuple[tuple[int, ...], float]:
         """Return the best boxes, and what they load, in which some loops are not cut and the others about equally.
 
         What is held there for all of a phase, as a small matrix, is far from boxes with edges about equal.
         """
-        own, above = self.choices[: len(self.tiled)], (1,) * (len(self.choices) - len(self.tiled))
+        own = self.choices[: len(self.tiled)]
         widest = len(own) if len(own) <= WIDEST_WHOLE else 2
         tried = dict.fromkeys(
-            (
-                *(
-                    options[-1] if at in members else max(value for value in options if value <= 2.0 ** (step / 2))
-                    for at, options in enumerate(own)
-                ),
-                *above,
-            )
+            tuple(own[at][-1] if at in members else edge for at, edge in enumerate(edges))
             for size in range(1, min(widest, len(own) - 1) + 1)
             for members in combinations(range(len(own)), size)
-            for step in range(2 * max(self.extents).bit_length() + 1)
+            for edges in self._about_equal
         )
         if not tried:
             return (), float("inf")
@@ -170,25 +169,25 @@ class BoxSearch:
 
         That loop has edges of 1. Where regions are no boxes, what holds its cells along another loop is the best.
         """
-        own, above = self.choices[: len(self.tiled)], (1,) * (len(self.choices) - len(self.tiled))
-        for still in (None, *range(len(own))) if any(item.is_cut for item in self.cells) else (None,):
-            edges = (
-                (
-                    *(
-                        1 if at == still else max(value for value in options if value <= 2.0 ** (step / 2))
-                        for at, options in enumerate(own)
-                    ),
-                    *above,
-                )
-                for step in range(2 * max(self.extents).bit_length() + 1)
-            )
+        width = len(self.tiled)
+        for still in (None, *range(width)) if any(item.is_cut for item in self.cells) else (None,):
+            edges = self._about_equal
+            if still is not None:
+                edges = [(*item[:still], 1, *item[still + 1 :]) for item in edges]
             tried = list(dict.fromkeys(edges))
-            fits = np.isfinite(self._values(np.array(tried, np.int64)))
+            fits = self._fits(self._edges(np.array(tried, np.int64)))
             fitting = [item for item, good in zip(tried, fits, strict=True) if good]
             if fitting:
                 yield fitting[-1]
                 if still is None:
                     yield fitting[len(fitting) // 2]
+
+    @functools.cached_property
+    def _about_equal(self) -> list[tuple[int, ...]]:
+        """Candidates with innermost edges about equal, from small to large ones."""
+        own, above = self.choices[: len(self.tiled)], (1,) * (len(self.choices) - len(self.tiled))
+        steps = range(2 * max(self.extents).bit_length() + 1)
+        return [(*(options[bisect(options, 2.0 ** (step / 2)) - 1] for options in own), *above) for step in steps]
 
     def _neighbours(self, here: tuple[int, ...]) -> IntArray:
         """Return all candidates in which one number differs, or two of one level or of one loop."""
@@ -223,13 +222,18 @@ class BoxSearch:
     def _values(self, boxes: IntArray) -> FloatArray:
         """Return what the loads of all levels count, infinite where a box does not fit."""
         edges = self._edges(boxes)
-        fits = np.ones(len(boxes), np.bool_)
-        for level, own in zip(self.levels, edges, strict=True):
-            fits &= 1.0 + sum(item.count(own) for item in self.cells) <= level.capacity
+        fits = self._fits(edges)
         values = np.full(len(boxes), np.inf)
         if fits.any():  # few neighbours fit, and what they hold is told sooner than what they load
             values[fits] = self._loads([[edge[fits] for edge in own] for own in edges])
         return values
+
+    def _fits(self, edges: list[list[FloatArray]]) -> npt.NDArray[np.bool_]:
+        """Return which candidates fit, by their edges."""
+        fits = np.ones(len(edges[0][0]), np.bool_)
+        for level, own in zip(self.levels, edges, strict=True):
+            fits &= 1.0 + sum(item.count(own) for item in self.cells) <= level.capacity
+        return fits
 
     def _loads(self, levels: list[list[FloatArray]]) -> FloatArray:
         """Return what the loads of all levels count, by the edges of every level."""

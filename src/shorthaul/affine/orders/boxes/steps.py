@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import chain, product
 from math import ceil, inf, prod
@@ -191,8 +191,16 @@ class BoxStep(AtSizes):
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
         """Return the loads at the sizes for which the boxes were searched; infinite where none fits."""
-        saved = sum(words for _, words in self.between.saved)
-        return sum(self._loads(item, capacity) + self._reloads(at) for at, item in enumerate(self.cells)) - saved
+        return self.loads_within(capacity, inf)
+
+    def loads_within(self, capacity: int, most: float) -> float:
+        """Return the loads, infinite where there are more than ``most``: groups are not counted further then."""
+        found: float = -sum(words for _, words in self.between.saved)
+        for at, item in enumerate(self.cells):
+            found += self._loads(item, capacity) + self._reloads(at)
+            if found > most:
+                return inf
+        return found
 
     def loads_bytes(
         self,
@@ -242,6 +250,10 @@ class BoxStep(AtSizes):
         A cell that another group holds during the whole visit is not loaded once more.
         """
         *outer, box = boxes
+        edges = dict(zip(box.loops, box.edges, strict=True))
+        others = [item for item in self.cells if not item.is_among(edges)]
+        if cells.among and not cells.is_among(edges):
+            cells = replace(cells, among=())  # pieces of a run may have all of a loop
         last = max((at for at, loop in enumerate(box.loops) if loop in cells.loops), default=0)
         loops = [pair for item in outer for pair in zip(item.loops, item.edges, strict=True)]
         loops += zip(box.loops[:last], box.edges[:last], strict=True)
@@ -249,7 +261,7 @@ class BoxStep(AtSizes):
             # boxes of a run share nothing: some of them together are no wider than they are
             several = max(1, self.extents[box.loops[last]] // (box.edges[last] * PIECES_OF_A_RUN))
             loops.append((box.loops[last], several * box.edges[last]))
-        return _loads_of_boxes(cells, self.cells, self.extents, box.first, tuple(loops), box.loops, last)
+        return _loads_of_boxes(cells, tuple(others), self.extents, box.first, tuple(loops), box.loops, last)
 
 
 def is_visited_once(box: Box, cells: Cells) -> bool:

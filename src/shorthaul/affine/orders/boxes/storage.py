@@ -16,7 +16,7 @@ import islpy as isl
 
 from shorthaul.affine.integer_sets.dependences import Access, DataFlow
 from shorthaul.affine.model import Program, Reference, Statement
-from shorthaul.affine.orders.placement import function_rows, placement_map
+from shorthaul.affine.orders.placement import affine_row, function_rows, placement_map
 
 _OUT, _SET = isl.dim_type.out, isl.dim_type.set
 
@@ -25,13 +25,15 @@ _OUT, _SET = isl.dim_type.out, isl.dim_type.set
 class Buffer:
     """An array with the first ``depth`` loops as further subscripts: those of every reference, by its tag.
 
-    ``elements`` are the further subscripts with the element, over all writes.
+    ``elements`` are the further subscripts with the element, over all writes. Subscripts of the array that are
+    ``told`` by these, as t % 2 by t, are left out.
     """
 
     array: str
     depth: int
     subscripts: Mapping[str, isl.Map]
     elements: isl.Set
+    told: tuple[int, ...] = ()
 
     @property
     def key(self) -> int:
@@ -50,7 +52,7 @@ class Storage:
 
     ``with_inputs``: also those of which some values are inputs; ``numbered``: with a number for unrelated writes, and
     for inputs that are read as such alone. This number comes before another loop is one of the subscripts. ``sheared``
-    gives other names to the elements of arrays that are not expanded.
+    gives other names to elements.
     """
 
     flow: DataFlow
@@ -61,11 +63,15 @@ class Storage:
 
     def relation(self, reference: Reference) -> isl.Map:
         """Return the elements that a reference accesses, with the further subscripts of buffers in front."""
-        buffer = self.buffers.get(reference.array)
-        if buffer is None:
-            other = self.sheared.get(reference.array)
-            return reference.relation if other is None else reference.relation.reset_tuple_id(_OUT).apply_range(other)
-        return buffer.subscripts[reference.tag].flat_range_product(reference.relation.reset_tuple_id(_OUT))
+        buffer, result = self.buffers.get(reference.array), reference.relation.reset_tuple_id(_OUT)
+        if buffer is not None:
+            result = buffer.subscripts[reference.tag].flat_range_product(result)
+            for at in reversed(buffer.told):
+                result = result.project_out(_OUT, buffer.width + at, 1)
+        other = self.sheared.get(reference.array)
+        if other is not None:
+            return result.apply_range(other)
+        return reference.relation if buffer is None else result
 
     def accesses(self) -> tuple[Access, ...]:
         """Return all accesses of the program, to elements of buffers where there are any."""
@@ -84,12 +90,30 @@ class Storage:
         made = next((item for item in found if item is not None and item.key >= key), None)
         return None if made is None else replace(self, buffers={**self.buffers, array: made})
 
+    def affine(self) -> Storage:
+        """Return the storage with subscripts that are no affine functions, as t % 2, told by further ones.
+
+        Arrays of which some are not told so stay as they are.
+        """
+        storage = self
+        for array in self.flow.program.arrays:
+            made: Storage | None = self
+            while made is not None and made.is_divided(array):
+                made = made.deeper(array)
+            if made is not None and array in made.buffers:
+                storage = replace(storage, buffers={**storage.buffers, array: made.buffers[array]})
+        return storage
+
+    def is_divided(self, array: str) -> bool:
+        """True if some subscripts of ``array`` are no affine functions."""
+        return any(_is_divided(self.relation(item)) for item in _uses(self.flow.program, array))
+
     def expanded(self, arrays: Iterable[str], sizes: Mapping[str, int]) -> Storage | None:
         """Return the storage with one more subscript for each of ``arrays``; None if one cannot have it."""
         storage = self
         for array in sorted(arrays):
             larger = storage.deeper(array)
-            if larger is None or not larger.fits(array, sizes):
+            if larger is None or not (self.with_inputs or larger.fits(array, sizes)):
                 return None
             storage = larger
         return storage
@@ -149,7 +173,38 @@ def _buffer(flow: DataFlow, array: str, depth: int, storage: Storage) -> Buffer 
         if made is None:
             return None
         subscripts[read.tag] = made
-    return Buffer(array, depth, subscripts, elements.coalesce())
+    made = Buffer(array, depth, subscripts, elements.coalesce())
+    return replace(made, told=_told(program, made)) if storage.with_inputs else made  # emitted C has them all
+
+
+def _told(program: Program, buffer: Buffer) -> tuple[int, ...]:
+    """Return the subscripts of the array that follow from the further ones, but are no affine functions of these."""
+    uses, result = _uses(program, buffer.array), []
+    for at in range(uses[0].relation.dim(_OUT)):
+        if not any(_is_divided(_only(item.relation, at)) for item in uses):
+            continue
+        pairs = [buffer.subscripts[item.tag].reverse().apply_range(_only(item.relation, at)) for item in uses]
+        if reduce(isl.Map.union, pairs).is_single_valued():
+            result.append(at)
+    return tuple(result)
+
+
+def _uses(program: Program, array: str) -> list[Reference]:
+    every = (item for statement in program.statements for item in (*statement.reads, statement.write))
+    return [item for item in every if item.array == array]
+
+
+def _is_divided(relation: isl.Map) -> bool:
+    """True if some values, as t % 2, are no affine functions, nor these by parts."""
+    pieces: list[isl.MultiAff] = []
+    isl.PwMultiAff.from_map(relation).coalesce().foreach_piece(lambda _, value: pieces.append(value))
+    return any(affine_row(item.get_aff(at)) is None for item in pieces for at in range(item.dim(_OUT)))
+
+
+def _only(relation: isl.Map, at: int) -> isl.Map:
+    """Return one subscript of an access."""
+    count = relation.dim(_OUT)
+    return relation.reset_tuple_id(_OUT).project_out(_OUT, at + 1, count - at - 1).project_out(_OUT, 0, at)
 
 
 def _is_apart(places: isl.Map, elements: isl.Set) -> bool:
