@@ -206,7 +206,7 @@ TABLES_WALKED: Final = 2e5
 FEWEST_IN_TABLE: Final = 16
 CROSSINGS_EFFORT: Final = 10.0
 CROSSINGS_STRIDES: Final = (8, 1)
-#: One in so many of the nodes is looked at to tell whether parts of a price are there at all. After a share of what is
+#: So many of the nodes are looked at to tell whether parts of a price are there at all. After a share of what is
 #: left, the others go on if at this rate they come to so much of what all nodes are worth at that price.
 CROSSINGS_PROBE: Final = 32
 CROSSINGS_PATIENCE: Final = 0.1

@@ -135,7 +135,8 @@ def _taken(cdag: Cdag, budget: int, depth: IntArray, order: IntArray, search: Se
         cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets,
         cdag.children.starts, cdag.children.targets, depth, taken, partial,
     )  # fmt: skip
-    unit, price, step = float(cdag.weights.mean()), tuning.FIRST_PRICE, tuning.CROSSINGS_PROBE
+    unit, price = float(cdag.weights.mean()), tuning.FIRST_PRICE
+    step = max(1, len(order) // tuning.CROSSINGS_PROBE)
     while price > tuning.LAST_PRICE and not search.expired():
         for far, is_common in ((0, False), (tuning.CROSSINGS_FAR, False), (0, True)):
             kind = (budget, price * unit, int(2 / price), far, is_common)
