@@ -40,19 +40,21 @@ def best_parts(parent: Index, gain: Callable[[Index], float], search: Search | N
     found = sorted(_promising(parent, gain, search), key=lambda one: one[0], reverse=True)
     parent, parts, proven = parent.copy(), list[Part](), 0.0
     best = gain(parent) if found else 0.0
-    for batch in np.array_split(np.arange(len(found)), min(len(found), tuning.PRICED_BATCHES) or 1):
-        together = [found[at] for at in batch.tolist()]
-        if _is_late(search):
-            break
+    trials, each = 2 * tuning.PRICED_BATCHES, -(-len(found) // tuning.PRICED_BATCHES)
+    ahead = [found[at : at + each] for at in range(0, len(found), each or 1)][::-1]
+    while ahead and trials > 0 and not _is_late(search):
+        together, trials = ahead.pop(), trials - 1
         without = parent.copy()
         for _, kept, _ in together:
             without[kept[1:]] = -1
         more = sum(one.best for _, _, one in together)
-        if together and (now := proven + more + gain(without)) > best:
+        if (now := proven + more + gain(without)) > best:
             parent, best, proven = without, now, proven + more
             for _, kept, one in together:
                 whole, top = np.rint(one.prices * HOP).astype(np.int64).tolist(), kept[one.top]
                 parts.append(Part(top, [v for v in kept if v != top], whole, one.best))
+        elif half := len(together) // 2:
+            ahead += [together[half:], together[:half]]
     return parts, parent
 
 
