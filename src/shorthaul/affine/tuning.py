@@ -60,7 +60,9 @@ WORTH_WRITING = 0.1
 FAMILY_SHARE = 0.5
 #: The share of the effort that is kept for arguments made for given sizes, and of this for finding them.
 FITTED_SHARE = 0.1
-MADE_SHARE = 0.8
+MADE_SHARE = 0.5
+#: Before that, the share for a choice among the arguments known, where the most promising one may be worth less.
+KNOWN_SHARE = 0.2
 #: The effort for counting inputs beside that of the search; not varied.
 INPUTS_EFFORT = 1.0
 #: Shares of what is left for the arguments of the lower bound, and then for the derived order.

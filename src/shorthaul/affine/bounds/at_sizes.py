@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from shorthaul.affine.bounds import cones, lines, strips
 from shorthaul.affine.bounds.boxes.fields import boxed_cones
@@ -28,13 +28,15 @@ from shorthaul.affine.tuning import LEAST_GAIN
 class Argued:
     """A graph with all arguments found on it; ``parts`` are those used, ``first`` the place of theirs in a proof.
 
-    The parts are as they stand on the graph.
+    The parts are as they stand on the graph. ``tuned`` are arguments, by what they are and the sizes, with what is made
+    of them for these.
     """
 
     graph: Graph
     pool: tuple[Candidate | Fixed, ...]
     parts: tuple[SubBound, ...]
     first: int
+    tuned: dict[Hashable, tuple[SubBound, SubBound]] = field(default_factory=dict, repr=False, compare=False)
 
     def place(self, bound: SubBound) -> int | None:
         """Return the place of an argument in the proof."""
@@ -99,12 +101,23 @@ def chosen_at(
     def exact(bound: SubBound) -> tuple[float, SubBound]:
         place = argued.place(bound)
         if place is None:
-            return worth((bound.tuned and bound.tuned(sizes)) or bound)
+            key = id(bound), *sizes.items()
+            with suppress(OutOfEffortError):
+                if key not in argued.tuned:
+                    argued.tuned[key] = bound, (bound.tuned and bound.tuned(sizes)) or bound
+                return worth(argued.tuned[key][1])
+            return worth(bound)
         known = parts[instead.get(place, place)]
         return number_at(known.value, sizes), known
 
     least = (LEAST_GAIN - 1) * most_known(parts, sums, sizes)
     return combined_at(argued.pool, [*map(worth, made)], argued.graph.flow, sizes, exact, times, least)
+
+
+def is_best_exact(argued: Argued, sizes: Mapping[str, int]) -> bool:
+    """True if of the arguments on one graph the one of most worth has it exactly: a K-partition may have far less."""
+    best = max(argued.pool, key=lambda item: item.most_at(sizes), default=None)
+    return isinstance(best, Fixed) and best.most_at(sizes) > 0
 
 
 def most_known(parts: Sequence[SubBound], sums: Sequence[tuple[int, ...]], sizes: Mapping[str, int]) -> float:

@@ -13,7 +13,15 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds import columns, cones, coupled, hourglass
-from shorthaul.affine.bounds.at_sizes import Argued, added_sums, chosen_at, made_for, tuned_parts, worth_of
+from shorthaul.affine.bounds.at_sizes import (
+    Argued,
+    added_sums,
+    chosen_at,
+    is_best_exact,
+    made_for,
+    tuned_parts,
+    worth_of,
+)
 from shorthaul.affine.bounds.choice import Family, Fixed, combinations
 from shorthaul.affine.bounds.graphs import Graph, graphs
 from shorthaul.affine.bounds.lifetime import (
@@ -48,6 +56,7 @@ from shorthaul.affine.tuning import (
     FITTED_SHARE,
     INPUT_OPERATIONS,
     INPUTS_EFFORT,
+    KNOWN_SHARE,
     LEAST_GAIN,
     LEAST_LARGE,
     MADE_SHARE,
@@ -207,13 +216,19 @@ def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> Affi
     sums = found.proof.sums
     with charged_to(search):
         parts, tuned, instead = tuned_parts(found.proof.parts, sums, sizes)
-        others = [chosen_at(argued, instead, parts, [*sums, *tuned], sizes) for argued in found.argued]
-    for at, argued in enumerate(found.argued):
-        own = search.part(_share([item.graph for item in found.argued[at:]]))
-        with charged_to(own.part(MADE_SHARE)):
-            made = until_out_of_effort(made_for(argued, sizes))
-        with charged_to(own):
-            others[at] = max(others[at], chosen_at(argued, instead, parts, [*sums, *tuned], sizes, made), key=worth_of)
+        known = partial(chosen_at, instead=instead, parts=parts, sums=[*sums, *tuned], sizes=sizes)
+        is_clear = any(until_out_of_effort(is_best_exact(item, sizes) for item in found.argued))
+    with charged_to(search if is_clear else search.part(KNOWN_SHARE)):
+        others = [known(argued) for argued in found.argued]
+    made = []
+    for at in range(len(found.argued)):
+        with charged_to(search.part(MADE_SHARE * _share([item.graph for item in found.argued[at:]]))):
+            made.append(until_out_of_effort(made_for(found.argued[at], sizes)))
+    with charged_to(search):
+        others = [
+            max(one, known(argued, made=items), key=worth_of)
+            for one, argued, items in zip(others, found.argued, made, strict=True)
+        ]
     for argued, chosen in zip(found.argued, others, strict=True):
         tuned += added_sums(argued, chosen, parts, [*sums, *tuned], sizes)
     if not tuned:

@@ -41,7 +41,14 @@ from shorthaul.affine.proofs.lemmas import BOXES, CONES, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, least_events, value_text
-from shorthaul.affine.tuning import CONE_OPERATIONS, LEAST_GAIN, LONGEST_LAYER_PATH, MOST_CONES, MOST_PATH_SETS
+from shorthaul.affine.tuning import (
+    CHEAP_STEP,
+    CONE_OPERATIONS,
+    LEAST_GAIN,
+    LONGEST_LAYER_PATH,
+    MOST_CONES,
+    MOST_PATH_SETS,
+)
 
 _SET = isl.dim_type.set
 
@@ -156,7 +163,7 @@ def shifts_of(steps: Mapping[str, Sequence[Step]], name: str) -> set[Offset]:
         following: list[tuple[str, Offset, frozenset[str]]] = []
         for at, shift, visited in front:
             for read in steps[at]:
-                step()
+                step(CHEAP_STEP)
                 assert read.source is not None
                 assert read.shift is not None
                 by = tuple(a + b for a, b in zip(shift, read.shift, strict=True))

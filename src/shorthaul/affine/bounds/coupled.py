@@ -28,17 +28,19 @@ def coupled(flow: DataFlow) -> Iterator[Stencil]:
     """Yield the argument for every two statements that are fields coupled at their place."""
     direct = direct_reads(flow)
     widths = {item.name: item.domain.dim(_SET) for item in flow.program.statements}
-    for one, other in itertools.combinations(widths, 2):
-        if widths[one] == widths[other] >= 2:
-            found = _of_two(flow, direct, (one, other))
+    read = {name: _of_step(direct, name, name) for name, width in widths.items() if width >= 2}
+    for one, other in itertools.combinations([name for name, own in read.items() if len(own) >= 2], 2):
+        if widths[one] == widths[other]:
+            found = _of_two(flow, direct, (one, other), (read[one], read[other]))
             if found is not None:
                 yield found
 
 
-def _of_two(flow: DataFlow, direct: Direct, names: tuple[str, str]) -> Stencil | None:
+def _of_two(
+    flow: DataFlow, direct: Direct, names: tuple[str, str], read: tuple[Mapping[Offset, isl.Set], ...]
+) -> Stencil | None:
     width = flow.program.by_name[names[0]].domain.dim(_SET)
     below = (-1, *(0,) * (width - 1))
-    read = [_of_step(direct, name, name) for name in names]
     across = [_of_step(direct, name, other).get(below) for name, other in (names, names[::-1])]
     if across[0] is None or across[1] is None:
         return None

@@ -154,9 +154,9 @@ def _coordinates(flow: DataFlow, at: int) -> dict[str, int] | None:
     while waiting:
         name = waiting.pop()
         for item in flow.flows:
-            step(CHEAP_STEP)
             if item.source is None or name not in {item.source, item.sink}:
                 continue
+            step(CHEAP_STEP)
             other = item.sink if item.source == name else item.source
             relation = item.relation if item.source == name else item.relation.reverse()
             if other in chosen:

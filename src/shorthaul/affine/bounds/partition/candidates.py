@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache, partial
 
 import islpy as isl
@@ -22,6 +23,7 @@ from shorthaul.affine.integer_sets.counting import Cardinality, card, count_form
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S, simplest
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at, symbol
+from shorthaul.affine.integer_sets.subspaces import Subspace
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, least_events
@@ -133,13 +135,25 @@ def candidates(
 ) -> list[Candidate]:
     """Return K-partition arguments for every statement not in ``without``, best first.
 
-    Statements of most instances at ``sizes`` are tried first.
+    Statements of most instances at ``sizes`` are tried first, of these such as others read at the same place only last:
+    what reads them sees what they read.
     """
     found: list[Candidate] = []
     tried = [item for item in flow.program.statements if item.name not in without]
-    for statement in sorted(tried, key=lambda item: -box_points(item.domain, sizes)):
+    passed = set(until_out_of_effort(item.name for item in tried if is_temporary(flow, item.name)))
+    for statement in sorted(tried, key=lambda item: (-box_points(item.domain, sizes), item.name in passed)):
         found.extend(until_out_of_effort(_of_statement(flow, statement.name, where, symmetric=symmetric)))
     return sorted(found, key=lambda item: -item.worth(0))
+
+
+def is_temporary(flow: DataFlow, name: str) -> bool:
+    """True for a statement that reads, and whose values are read by other statements at their own place only."""
+    following = flow.out_of(name)
+    if not following or not flow.into(name):
+        return False
+    step(CHEAP_STEP)
+    widths = {item.relation.dim(isl.dim_type.in_) == item.relation.dim(isl.dim_type.out) for item in following}
+    return widths == {True} and all(item.sink != name and item.relation.is_bijective() for item in following)
 
 
 def with_ends(found: Iterable[Candidate], flow: DataFlow) -> Iterator[Candidate]:
@@ -202,12 +216,15 @@ def _of_paths(
     dimensions = domain.dim(_SET)
     order = tuple(range(dimensions))
     chosen = []
+    known: dict[tuple[Subspace, ...], Fraction | None] = {}
     for subset in _subsets(usable, dimensions, symmetric=symmetric):
-        step()
         kernels = tuple(path.kernel for path in subset)
-        sigma = least_sum(kernels, dimensions, limit)
-        if limit is not None and sigma == least_sum(kernels, dimensions):
-            continue  # few values leave nothing to the others
+        if kernels not in known:
+            step()
+            known[kernels] = least_sum(kernels, dimensions, limit)
+            if limit is not None and known[kernels] == least_sum(kernels, dimensions):
+                known[kernels] = None  # few values leave nothing to the others
+        sigma = known[kernels]
         if sigma is not None and sigma > 1:
             chosen.append((sigma, subset))
     if not chosen:

@@ -17,7 +17,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import unit
 from shorthaul.affine.model import Program
 from shorthaul.affine.proofs.notation import set_text
-from shorthaul.affine.tuning import LONGEST_LAYER_PATH, MOST_PATHS_BACK
+from shorthaul.affine.tuning import CHEAP_STEP, LONGEST_LAYER_PATH, MOST_PATHS_BACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def cycles(steps: Mapping[str, Sequence[Step]]) -> list[Cycle]:
             following = []
             for item in front:
                 for read in steps[item.names[-1]]:
-                    step()
+                    step(CHEAP_STEP)
                     assert read.source is not None
                     assert read.shift is not None
                     total = tuple(a + b for a, b in zip(item.total, read.shift, strict=True))

@@ -14,7 +14,7 @@ from shorthaul.affine.bounds.partition.paths import affine_steps
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import less, unit
-from shorthaul.affine.tuning import LONGEST_LAYER_PATH, MOST_PATH_SETS
+from shorthaul.affine.tuning import CHEAP_STEP, LONGEST_LAYER_PATH, MOST_PATH_SETS
 
 _SET = isl.dim_type.set
 
@@ -77,7 +77,7 @@ def _reads(direct: Direct, name: str, passes: Callable[[str], bool], most: float
         if item.source in visited or not passes(item.source):
             continue
         for source, shift, function in direct[item.source]:
-            step()
+            step(CHEAP_STEP)
             composed = last.apply_range(function)
             if len(item.by) < LONGEST_LAYER_PATH and len(shift) == len(item.shift) and not composed.is_empty():
                 moved = tuple(a + b for a, b in zip(item.shift, shift, strict=True))

@@ -112,14 +112,19 @@ def finished_sums(flow: DataFlow) -> Iterator[FinishedSums]:
 
 def all_sums(flow: DataFlow) -> Iterator[Sums]:
     """Yield the sums of every statement that has some."""
-    for statement in flow.program.statements:
-        key = "sums", statement.name
+    for name in adding(flow):
+        key = "sums", name
         if key not in flow.known:
             flow.known[key] = None
             with suppress(isl.Error), limited(PARTITION_OPERATIONS):
-                flow.known[key] = _sums(flow, statement.name)
+                flow.known[key] = _sums(flow, name)
         if flow.known[key] is not None:
             yield flow.known[key]
+
+
+def adding(flow: DataFlow) -> list[str]:
+    """Return the statements that may have sums: those that read themselves."""
+    return [name for name in flow.program.by_name if any(item.sink == name for item in flow.out_of(name))]
 
 
 def chains_and_reads(flow: DataFlow, name: str) -> Iterator[tuple[Path, tuple[int, ...], list[Path]]]:

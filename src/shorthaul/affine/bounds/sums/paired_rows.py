@@ -22,7 +22,7 @@ from shorthaul.affine.bounds.hourglass import of_equal_width, only, same_coordin
 from shorthaul.affine.bounds.partition.candidates import best_events
 from shorthaul.affine.bounds.partition.parts import Part, as_union, names_of, sets_of, union_of_maps, united, with_own
 from shorthaul.affine.bounds.partition.paths import Path
-from shorthaul.affine.bounds.sums.finished_sums import chains_and_reads
+from shorthaul.affine.bounds.sums.finished_sums import adding, chains_and_reads
 from shorthaul.affine.effort import results_within, step
 from shorthaul.affine.integer_sets.counting import at_least, card, count_formula, most_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
@@ -70,8 +70,7 @@ class PairedRows:
 
 def paired_rows(flow: DataFlow) -> Iterator[PairedRows]:
     """Yield the argument for every statement whose sums read two rows of one array."""
-    names = [item.name for item in flow.program.statements]
-    yield from results_within(PARTITION_OPERATIONS, names, lambda name: _of_statement(flow, name))
+    yield from results_within(PARTITION_OPERATIONS, adding(flow), lambda name: _of_statement(flow, name))
 
 
 def _of_statement(flow: DataFlow, name: str) -> PairedRows | None:
