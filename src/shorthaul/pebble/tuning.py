@@ -19,7 +19,7 @@ BOUND_SHARE: Final = 0.15
 BOUND_EFFORT: Final = 1.5
 #: The share above ``MOST_FOR_EXACT`` nodes; what it is for each of them, at least, up to a share of all.
 LARGE_BOUND_SHARE: Final = 0.25
-LARGE_BOUND_EFFORT: Final = 4e-5
+LARGE_BOUND_EFFORT: Final = 2e-5
 MOST_BOUND_SHARE: Final = 0.5
 
 #: The share of a game's effort for orders to begin with.
@@ -227,7 +227,7 @@ FIRST_NODE_PRICE, LAST_NODE_PRICE = 0.005, 0.0005
 NODE_PRICE_STEP, LATER_PRICE_STEP = 0.1, 0.03
 CROSSINGS_TURNS: Final = 8
 #: Readers of a node, at most, where paths go to them from what all of them need.
-MOST_READERS: Final = 64
+MOST_COMMON_READERS: Final = 64
 CROSSINGS_NEW: Final = 0.02
 #: Links followed per effort in flows, and what each costs beside; how prices rise when shares are found, and nodes of
 #: parts priced per effort. Names that the certificate of shared parts may hold, and that sums with others begin with.

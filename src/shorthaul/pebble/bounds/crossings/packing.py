@@ -68,7 +68,7 @@ class _Flows:
         )  # fmt: skip
         self._least = np.unique(np.quantile(cdag.weights, (0.0, 0.5), method="nearest")).tolist()
         readers = cdag.children.degrees()
-        self._has_common = (readers > 1) & (readers <= tuning.MOST_READERS) & (not partial)
+        self._has_common = (readers > 1) & (readers <= tuning.MOST_COMMON_READERS) & (not partial)
         self._most = 256 + 16 * int(budget / cdag.weights.mean())
 
     def past(self, order: IntArray, turn: int, step: float, search: Search) -> list[Part]:
