@@ -157,3 +157,21 @@ def test_kinds_that_are_changed_are_found(at: int) -> None:
         item = next(one for one in document["certificate"]["parts"] if len(one.get("parts", ())) == 2)
         item["parts"][at]["chains"][family] ^= True
         assert verify(program("weights"), document, SIZES)[0]
+
+
+def test_no_chain_leads_to_sources_only() -> None:
+    """Every second term is added to what the others have made: no line goes on within these terms."""
+    text = """void f(int n, int m, double a[n][m], double b[m][n], double c[n][n]) {
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++)
+        for (int k = 0; k < m; k++) {
+          double t;
+          if (k % 2 == 0) t = a[i][k] * b[k][j];
+          else t = a[j][k] + b[k][i];
+          if (j <= i) c[i][j] += t;
+        }
+    }"""
+    found = lower_bound(own := program_from_text(text), flow=(flow := flow_dependences(own)))
+    document = json.loads(json.dumps(as_bound(own, found, None, flow).document()))
+    assert document["certificate"]["parts"]
+    assert not verify(own, document, None)[0]

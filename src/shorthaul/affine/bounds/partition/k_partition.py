@@ -40,6 +40,7 @@ from shorthaul.affine.bounds.partition.brascamp_lieb import Exponents, Limit, be
 from shorthaul.affine.bounds.partition.parts import (
     Part,
     as_union,
+    goes_on,
     sets_of,
     thickness,
     union_of,
@@ -137,7 +138,7 @@ def partition(
     if symmetric and len(parts) == 1:
         parts = (_off_diagonal(parts[0]),)
     trimmed = _trimmed(tuple(_with_own_starts(part) for part in parts), forbidden)
-    if trimmed is None:
+    if trimmed is None or not all(goes_on(trimmed, family) for family in range(count)):
         return None
     moved = None
     if not _disjoint(trimmed):

@@ -123,6 +123,14 @@ def vertices_of(parts: Sequence[Part], family: int) -> isl.UnionSet:
     return parts[0].vertices[family] if len(parts) == 1 else united(part.vertices[family] for part in parts)
 
 
+def goes_on(parts: Sequence[Part], family: int) -> bool:
+    """Return whether a family's chains, if it has any, lead on to instances of the same part, not to sources only."""
+    chained = [part for part in parts if part.paths[family].is_chain]
+    found = [not part.all_levels[family][-1].intersect_range(as_union(part.domain)).is_empty() for part in chained]
+    kinds = {tuple(path.is_chain for path in part.paths) for part in parts}
+    return not chained or (any(found) if len(kinds) == 1 else all(found))
+
+
 def united(sets: Iterable[isl.UnionSet]) -> isl.UnionSet:
     """Return the union of one union set or more."""
     first, *others = sets
