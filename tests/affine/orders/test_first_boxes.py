@@ -57,7 +57,7 @@ def test_the_first_boxes_take_less_effort_than_the_best_ones() -> None:
 def test_what_is_not_found_with_too_little_effort_is_found_with_more() -> None:
     program = program_from_text(PAIRS)
     boxes, names = Boxes(flow_dependences(program), {"n": 61, "S": 33}, ()), [item.name for item in program.statements]
-    with charged_to(Search(effort=0.02)), pytest.raises(OutOfEffortError):
+    with charged_to(Search(effort=0.01)), pytest.raises(OutOfEffortError):
         boxes.of(names)
     assert boxes.of(names) is not None
 

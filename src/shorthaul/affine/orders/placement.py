@@ -14,7 +14,7 @@ from itertools import islice, permutations, product
 import islpy as isl
 
 from shorthaul.affine import effort
-from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import integer_solution, span
 from shorthaul.affine.model import Statement
 from shorthaul.affine.tuning import MOST_PLACEMENTS, STEPS_PER_SIGN, WIDEST_FREE_ORDER
@@ -424,14 +424,8 @@ class Distances:
 
     def signs(self, placement: Placement) -> frozenset[Signs]:
         """Return all patterns of signs among the placed statements, one sign per coordinate."""
-        result: set[Signs] = set()
-        for at, item in enumerate(self.flow.flows):
-            if item.source is not None and item.source in placement and item.sink in placement:
-                key = (at, placement[item.source], placement[item.sink])
-                if key not in self._known:
-                    self._known[key] = self._of(item, *key[1:])
-                result |= self._known[key]
-        return frozenset(result)
+        inside = (at for at, item in enumerate(self.flow.flows) if {item.source, item.sink} <= placement.keys())
+        return frozenset[Signs]().union(*(self.of_flow(at, placement) for at in inside))
 
     def orderly(self, placement: Placement) -> bool:
         """True if some order of the coordinates is legal."""
@@ -445,13 +439,18 @@ class Distances:
         width = len(next(iter(placement.values())))
         return any(all(item[at] >= 0 for item in signs) for at in range(width))
 
-    def _of(self, item: Flow, source: tuple[Row, ...], sink: tuple[Row, ...]) -> frozenset[Signs]:
-        program = self.flow.program
-        ends = [
-            placement_map(name, len(program.by_name[name].iterators), rows, program.parameters)
-            for name, rows in ((item.source or "", source), (item.sink, sink))
-        ]
-        return signs_of(item.relation.apply_domain(ends[0]).apply_range(ends[1]).deltas())
+    def of_flow(self, at: int, placement: Placement) -> frozenset[Signs]:
+        """Return the patterns of the flow numbered ``at``, from a placed statement to a placed one."""
+        item, program = self.flow.flows[at], self.flow.program
+        names = item.source or "", item.sink
+        key = at, placement[names[0]], placement[names[1]]
+        if key not in self._known:
+            ends = [
+                placement_map(name, len(program.by_name[name].iterators), placement[name], program.parameters)
+                for name in names
+            ]
+            self._known[key] = signs_of(item.relation.apply_domain(ends[0]).apply_range(ends[1]).deltas())
+        return self._known[key]
 
 
 def signs_of(distances: isl.Set) -> frozenset[Signs]:

@@ -13,7 +13,16 @@ import islpy as isl
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
 from shorthaul.affine.orders.borders.held import BorderedStep, limited
-from shorthaul.affine.orders.boxes.boxed import Band, all_signs, boxed, keeps, refined, signs_by_array, tileable
+from shorthaul.affine.orders.boxes.boxed import (
+    Band,
+    all_signs,
+    boxed,
+    keeps,
+    passed_on,
+    refined,
+    signs_by_array,
+    tileable,
+)
 from shorthaul.affine.orders.boxes.clusters import clustered
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.skewed import aligned, skewed, undirected
@@ -420,7 +429,7 @@ class Boxes:
 
         Loops in ``first`` run one by one.
         """
-        width, given = len(next(iter(placement.values()))), signs_by_array(self.conflicts, placement, self.fixed)
+        width, given = len(next(iter(placement.values()))), self._signs(None, placement)
         result = [(placement, list(tileable(all_signs(given), width, first)), self._storage)]
         needed = tileable(all_signs(given) if self.fixed else self.counts.distances.signs(placement), width, first)
         wanted = max(needed, key=lambda band: len(band[1]), default=None)
@@ -442,9 +451,13 @@ class Boxes:
         """The program's memory, but that elements are told apart by loops where a subscript is as t % 2."""
         return Storage(self.flow, with_inputs=True).affine()
 
-    def _signs(self, storage: Storage, placement: Placement) -> dict[str, frozenset[Signs]]:
-        """Return the signs of distances where memory has room for more values."""
-        conflicts = Conflicts(self.flow.program, storage.accesses(), self.conflicts.known)
+    def _signs(self, storage: Storage | None, placement: Placement) -> dict[str, frozenset[Signs]]:
+        """Return the signs of distances, by array, where memory is the program's or has room for more values."""
+        accesses = self.conflicts.accesses if storage is None else storage.accesses()
+        if self.slack == NO_SLACK:
+            passed = passed_on(self.counts.distances, placement)
+            accesses = tuple(item for item in accesses if item.array in passed)
+        conflicts = Conflicts(self.flow.program, accesses, self.conflicts.known)
         return signs_by_array(conflicts, placement, self.fixed)
 
 

@@ -9,6 +9,8 @@ from tests.affine.orders.boxes.test_boxes import replayed
 
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.orders.boxes.boxed import passed_on
+from shorthaul.affine.orders.placement import as_written
 from shorthaul.affine.orders.searching import at_sizes
 from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
@@ -70,3 +72,47 @@ def test_they_load_no_more_than_said(text: str) -> None:
         here = at_sizes(upper, flow, sizes, Search(effort=0.5))
         loads, exact = replayed(here, flow, sizes)
         assert loads <= here.value(sizes) or not exact
+
+
+COMPLEX = """void f(int N, double ar[N][N], double ai[N][N], double br[N][N], double bi[N][N], double cr[N][N], double ci[N][N]) {
+  for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) {
+    double sr = 0, si = 0;
+    for (int k = 0; k < N; k++) {
+      double xr = ar[i][k], xi = ai[i][k], yr = br[k][j], yi = bi[k][j];
+      double tr = xr * yr - xi * yi, ti = xr * yi + xi * yr;
+      sr += tr; si += ti;
+    }
+    cr[i][j] = sr; ci[i][j] = si;
+  }
+}"""
+
+
+def test_what_an_iteration_computes_for_itself_needs_room_for_one() -> None:
+    """With room for every iteration of a box edges were half as long, and few phases had boxes at all."""
+    flow = flow_dependences(program_from_text(COMPLEX))
+    names = [item.name for item in flow.program.statements]
+    large, small = {"N": 600, "S": 4_096}, {"N": 9, "S": 24}
+    found = Boxes(flow, large, ()).of(names, first=True)
+    assert found is not None
+    assert found.loads(large, 4_096) < 1.03 * 4 * 600**3 / 44  # two results of 44 x 44
+    found = Boxes(flow, small, ()).of(names)
+    assert found is not None
+    assert replayed(UpperBound(flow.program, (found,)), flow, small)[0] <= found.loads(small, 24)
+
+
+def test_values_that_outlive_an_iteration_are_told_from_others() -> None:
+    source = (
+        "void f(int N, double x[N], double z[N]) {{ {} for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) {} }}"
+    )
+    cut = []
+    for given, text in (
+        ("", "{ double t = x[j]; z[j] = t * x[i]; }"),
+        ("double t = x[0];", "{ t = t * x[j]; z[j] = t; }"),
+    ):
+        flow = flow_dependences(program_from_text(source.format(given, text)))
+        names = [item.name for item in flow.program.statements if len(item.iterators) == 2]
+        made = Boxes(flow, {"N": 50, "S": 20}, ())
+        placement = as_written([flow.program.by_name[name] for name in names])
+        cut.append("t" in passed_on(made.counts.distances, placement))
+        assert "z" in passed_on(made.counts.distances, placement)
+    assert cut == [False, True]

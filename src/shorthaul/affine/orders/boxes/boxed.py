@@ -21,6 +21,7 @@ from shorthaul.affine.orders.boxes.search import BoxSearch, Found, Level, edges_
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep, Spilled
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.placement import (
+    Distances,
     Placement,
     Signs,
     placement_map,
@@ -322,6 +323,23 @@ def signs_by_array(
                 conflicts.known[known] = signs_of(_in_boxes(distances, fixed) if fixed else distances)
             result[array] = result.get(array, frozenset()) | conflicts.known[known]
     return result
+
+
+def passed_on(distances: Distances, placement: Placement) -> frozenset[str]:
+    """Return the arrays that outlive the region, or of which some value is read elsewhere than where it is computed.
+
+    Places need no order for the others: a box has all instances of a place, and as these are in program order, or that
+    of places, nothing overwrites a value between the instance that computes it and one that reads it.
+    """
+    flow = distances.flow
+    result = {*flow.program.arrays}.difference(flow.program.code.private)
+    for at, item in enumerate(flow.flows):
+        ends = {item.source, item.sink}
+        if item.reference.array in result or ends.isdisjoint(placement):
+            continue
+        if not ends <= placement.keys() or any(map(any, distances.of_flow(at, placement))):
+            result.add(item.reference.array)
+    return frozenset(result)
 
 
 def all_signs(by_array: Mapping[str, frozenset[Signs]]) -> frozenset[Signs]:
