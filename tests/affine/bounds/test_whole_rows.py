@@ -21,6 +21,7 @@ from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.whole_rows import most_weight as symbolic_weight
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 HEAD = """void f(int N, double A[N][N], double B[N][N], double w[N][N], double c[N]) {
@@ -129,6 +130,13 @@ def written(name: str) -> str:
     flow = flow_of(name)
     found = lower_bound(flow.program, flow=flow, sizes=SIZES)
     return json.dumps(as_bound(flow.program, found, SIZES, flow).document())
+
+
+def test_a_quick_choice_leaves_effort_to_what_is_made_for_the_sizes() -> None:
+    """A half of what was left made nothing, and the choice used a tenth: 500,500, that of a K-partition."""
+    sizes, flow = {"N": 1_000, "S": 32_768}, flow_of("search trees")
+    found = lower_bound(flow.program, flow=flow, sizes=sizes, search=Search(effort=0.55))
+    assert found.value(sizes) == 1_294_743
 
 
 @pytest.mark.costly

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations as combinations_of
+from math import inf
 
 import islpy as isl
 import sympy
@@ -67,7 +68,7 @@ from shorthaul.affine.tuning import (
     WORTH_WRITING,
 )
 from shorthaul.core.errors import InputError
-from shorthaul.core.search import Search
+from shorthaul.core.search import LEAST_PART, Search
 
 _SET = isl.dim_type.set
 
@@ -218,11 +219,15 @@ def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> Affi
         parts, tuned, instead = tuned_parts(found.proof.parts, sums, sizes)
         known = partial(chosen_at, instead=instead, parts=parts, sums=[*sums, *tuned], sizes=sizes)
         is_clear = any(until_out_of_effort(is_best_exact(item, sizes) for item in found.argued))
-    with charged_to(search if is_clear else search.part(KNOWN_SHARE)):
+    choosing, before = search if is_clear else search.part(KNOWN_SHARE), search.spent()
+    with charged_to(choosing):
         others = [known(argued) for argued in found.argued]
+    again = inf if choosing.expired() else search.spent() - before  # a choice with more takes about as much
     made = []
     for at in range(len(found.argued)):
-        with charged_to(search.part(MADE_SHARE * _share([item.graph for item in found.argued[at:]]))):
+        share = min(max(MADE_SHARE[0], 1 - again / max(search.left(), LEAST_PART)), MADE_SHARE[1])
+        share *= _share([item.graph for item in found.argued[at:]])
+        with charged_to(search.part(share)):
             made.append(until_out_of_effort(made_for(found.argued[at], sizes)))
     with charged_to(search):
         others = [
