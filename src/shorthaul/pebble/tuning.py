@@ -19,8 +19,8 @@ BOUND_SHARE: Final = 0.15
 BOUND_EFFORT: Final = 1.5
 #: The share above ``MOST_FOR_EXACT`` nodes; what it is for each of them, at least, up to a share of all.
 LARGE_BOUND_SHARE: Final = 0.25
-LARGE_BOUND_EFFORT: Final = 2e-5
-MOST_BOUND_SHARE: Final = 0.5
+LARGE_BOUND_EFFORT: Final = 1.5e-5
+MOST_BOUND_SHARE: Final = 0.4
 
 #: The share of a game's effort for orders to begin with.
 USUAL_SHARE: Final = 0.7

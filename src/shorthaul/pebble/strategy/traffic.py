@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
@@ -188,14 +189,17 @@ def _auto(request: Request) -> Found:
     best = _quick(request)
     if is_met(cdag, best) or request.search.expired():
         return best
+    left = request.search.left()
     best = Found(best.plan, best.method, _computed_bound(request, best.plan))
     if _is_done(request, best):
         return best
+    now = request.search.left()
+    usual = (1 - tuning.LARGE_BOUND_SHARE) * left / now if 0 < now < left < inf else 1.0
     search = request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
     best = _from_program(request, best, search.part(tuning.ORIGIN_ORDER_SHARE))
     if _is_done(request, best):
         return best
-    best = _ordered(request, best, search.part(_share_of_orders(cdag)))
+    best = _ordered(request, best, search.part(_share_of_orders(cdag, usual)))
     if _is_done(request, best) or cdag.n > tuning.MOST_FOR_LOCAL_SEARCH:
         return best
     best = _annealed(request, best, search.part(_share_of_annealing(cdag)))
@@ -230,11 +234,14 @@ def _share_of_annealing(cdag: Cdag) -> float:
     return 0.5 if cdag.n <= tuning.MOST_FOR_EXACT else 1.0
 
 
-def _share_of_orders(cdag: Cdag) -> float:
-    """Return which part of its effort ``auto`` takes for tiles and list scheduling: all where nothing else follows."""
+def _share_of_orders(cdag: Cdag, usual: float) -> float:
+    """Return which part of its effort ``auto`` takes for tiles and list scheduling: all where nothing else follows.
+
+    ``usual`` is how many times as much is left after the usual bound as is now: a longer one takes from annealing.
+    """
     if cdag.n <= tuning.MOST_FOR_EXACT:
         return 0.05
-    return 0.6 if cdag.n <= tuning.MOST_FOR_LOCAL_SEARCH else 1.0
+    return min(1.0, 0.6 * max(1.0, usual)) if cdag.n <= tuning.MOST_FOR_LOCAL_SEARCH else 1.0
 
 
 def _ordered(request: Request, best: Found, search: Search) -> Found:
