@@ -47,7 +47,7 @@ def test_stars_go_through_the_virtual_tree(n: int) -> None:
     assert result["virtual_tree"]["energy_per_vertex"] == pytest.approx(2.13, abs=0.03)
 
 
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("n", [2**14, pytest.param(2**16, marks=pytest.mark.slow), SIZES[1]])
 def test_preferential_attachment_through_the_virtual_tree(n: int) -> None:
     found = [light_first(generators.preferential_attachment(n, seed)) for seed in (1, 2, 3)]
     # The largest degrees differ from seed to seed.
@@ -61,7 +61,7 @@ def test_random_placement_is_a_pram() -> None:
     assert result["energy_per_vertex"] == pytest.approx(2 / 3 * math.sqrt(n), rel=0.01)
 
 
-@pytest.mark.parametrize("n", [2**10, 2**13, 2**15])
+@pytest.mark.parametrize("n", [2**10, 2**13, pytest.param(2**15, marks=pytest.mark.slow)])
 def test_binary_trees_stay_below_five_hops_per_vertex(n: int) -> None:
     for seed in range(4):
         for tree in (generators.yule(n, seed), generators.uniform_binary(n, seed), generators.perfect_binary(n)):
@@ -84,7 +84,7 @@ def test_breadth_first_and_some_depth_first_layouts_fail() -> None:
 
 def test_z_order_is_energy_bound_too() -> None:
     # Theorem 2.
-    energies = [light_first(generators.yule(4**k, 1), curve="z")["energy_per_vertex"] for k in (5, 7, 9)]
+    energies = [light_first(generators.yule(4**k, 1), curve="z")["energy_per_vertex"] for k in (4, 6, 8)]
     assert max(energies) < 3.2
     assert energies[2] < 1.1 * energies[1]
 

@@ -123,7 +123,7 @@ def test_a_point_of_a_sweep_has_its_first_round_whatever_its_effort() -> None:
 def test_a_sweep_never_loses_with_effort_or_memory() -> None:
     sizes = ",".join(f"{name}=6" for name in kernel("convolution").parameters)
     curve = {"size": sizes, "least": 256, "most": 36_864, "points": 3}
-    efforts = (0.1, 0.3, 1)
+    efforts = (0.1, 0.4)
     rows = [sweep(kernel("convolution"), **curve, effort=effort).extra["points"] for effort in efforts]
     loads = [[item["loads_words"] for item in row] for row in rows]
     assert all(more <= less for row in loads for less, more in pairwise(row))
