@@ -1,8 +1,9 @@
 """A hunt for bounds of affine programs that a play beats: ``python -m tests.affine_hunt 200 8000000``.
 
-Of every one of ``N`` random programs of five generators, begun at ``SEED``, the bound in program order and the one for
+Of every one of ``N`` random programs of six generators, begun at ``SEED``, the bound in program order and the one for
 sums in any order are compared with plays: with the fewest loads of some orders (exact on tiny graphs), and with three
-orders of all terms. Where sizes are given, arguments made for these are among those of the bound. Prints what is beaten,
+orders of all terms. Where sizes are given, arguments made for these are among those of the bound. The order found is
+replayed, too: what it is said to load is below neither the replay nor the bound. Prints what is beaten,
 how many comparisons there were, and in how many of them the bound was more than the inputs; ends with status 1 if a
 bound is beaten.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -20,11 +22,13 @@ from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions
+from shorthaul.affine.orders.searching import order_and_formula
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.core.search import Search
 from tests.affine.bounds import test_hourglass as necks
 from tests.affine.bounds import test_random_programs as nests
 from tests.affine.bounds.test_random_study import least_known
+from tests.affine.orders.boxes.test_boxes import replayed
 from tests.reference.affine_programs import random_program
 from tests.reference.reassociated_sums import Sums
 
@@ -96,6 +100,51 @@ def products(seed: int) -> str:
     )
 
 
+def temporaries(seed: int) -> str:
+    """Return a nest of two or three loops that computes what it sums in local variables of an iteration."""
+    rng = np.random.default_rng(seed)
+    names = "ijk"[: rng.integers(2, 4)]
+
+    def element() -> str:
+        first, second = rng.choice(list(names), 2)
+        return str(rng.choice((f"A[{first}][{second}]", f"B[{second}][{first}]", f"w[{first}]")))
+
+    body = []
+    for number in range(rng.integers(1, 5)):
+        before = [f"t{rng.integers(number)}"] if number and rng.random() < 0.7 else []
+        body.append(f"double t{number} = {' * '.join([element(), *before])};")
+        if rng.random() < 0.3:
+            body.append(f"t{number} = t{number} + {element()};")
+    last = f"t{number} * t{rng.integers(number + 1)}"
+    body.append(rng.choice((f"R[{names[0]}] += {last};", f"C[{names[0]}][{names[1]}] += {last};", f"s += {last};")))
+    if rng.random() < 0.4:
+        body.append(f"v[{names[-1]}] += t{rng.integers(number + 1)};")
+    inner = "".join(f"for (int {name} = 0; {name} < N; {name}++) {{ " for name in names[1:])
+    return (
+        "void f(int N, double A[N][N], double B[N][N], double C[N][N], double w[N], double v[N], double R[N], "
+        "double q[N]) {\n#pragma scop\n"
+        f"for (int i = 0; i < N; i++) {{ double s = 0; {inner}{' '.join(body)} {'} ' * (len(names) - 1)}q[i] = s; }}\n"
+        "#pragma endscop\n}\n"
+    )
+
+
+def orders(text: str, seed: int) -> Iterator[tuple[str, int, int, int]]:
+    """Yield of orders at some sizes where it was, their loads when replayed, what they are said to load, and 0."""
+    program = program_from_text(text)
+    flow = flow_dependences(program)
+    rng = np.random.default_rng(seed)
+    for _ in range(2):
+        sizes = {name: int(rng.integers(3, 11)) for name in program.parameters}
+        if not 0 < sum(card(item.domain).at(sizes) for item in program.statements) <= MOST:
+            continue
+        sizes["S"] = int(rng.integers(1 + max(len(item.reads) for item in program.statements), 41))
+        best, _ = order_and_formula(flow, sizes, Search(effort=0.3))
+        loads, exact = replayed(best, flow, sizes)
+        if exact:
+            yield f"order at {sizes}", loads, int(best.value(sizes)), 0
+        yield f"order and bound at {sizes}", int(lower_bound(program, flow=flow).value(sizes)), loads, 0
+
+
 def comparisons(text: str, seed: int) -> Iterator[tuple[str, int, int, int]]:
     """Yield of every comparison where it was, the bound, the loads of a play, and the inputs."""
     program = program_from_text(text)
@@ -141,16 +190,16 @@ def main() -> None:
     parser.add_argument("count", type=int, metavar="N", help="programs")
     parser.add_argument("seed", type=int, metavar="SEED", help="seed of the first one")
     given = parser.parse_args()
-    made = (random_program, nests.random_program, updates, closures, products)
+    made = (random_program, nests.random_program, updates, closures, products, temporaries)
     done = active = beaten = 0
     for seed in range(given.seed, given.seed + given.count):
         text = made[seed % len(made)](seed)
-        for where, value, loads, inputs in comparisons(text, seed):
+        for where, value, loads, inputs in chain(comparisons(text, seed), orders(text, seed)):
             done += 1
             active += value > inputs
             if value > loads:
                 beaten += 1
-                print(f"seed {seed}, {where}: the bound {value} is above {loads}\n{text}", flush=True)
+                print(f"seed {seed}, {where}: {value} is above {loads}\n{text}", flush=True)
         if seed % 10 == 9:
             print(f"up to seed {seed}: {done} comparisons, {active} above the inputs, {beaten} beaten", flush=True)
     print(f"{given.count} programs: {done} comparisons, {active} above the inputs, {beaten} beaten")
