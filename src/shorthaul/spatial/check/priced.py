@@ -8,6 +8,7 @@ parent, and the middle of the part has its cell alone.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any, Final
@@ -34,6 +35,7 @@ def priced_parts(tree: Tree, given: Mapping[str, Any]) -> tuple[float, Tree]:
     listed, found, left = given.get("parts", []), 0.0, tree.parent.copy()
     if not isinstance(listed, list) or any(not isinstance(part, list) or len(part) != 3 for part in listed):
         raise WrongError("parts", "must be a list of vertices, those kept and prices")
+    known: dict[bytes, _Prices] = {}
     near: list[list[int]] = [[] for _ in range(tree.n if listed else 0)]
     for v, above in enumerate(tree.parent.tolist() if listed else ()):
         if above >= 0:
@@ -53,7 +55,8 @@ def priced_parts(tree: Tree, given: Mapping[str, Any]) -> tuple[float, Tree]:
             if left[child] < 0:
                 raise WrongError("parts", f"the edge of vertices {v} and {way[v]} counts too often")
             left[child] = -1
-        found += max(0.0, _spared(order, way, _expect_prices(prices)))
+        whole = _expect_prices(prices)
+        found += max(0.0, known.setdefault(whole.tobytes(), _Prices(whole)).spared(order, way))
     return found, Tree(left)
 
 
@@ -67,37 +70,76 @@ def _expect_prices(prices: object) -> Counts:
     return np.array([0, *prices[1:]], np.int64)
 
 
-def _spared(order: list[int], way: Mapping[int, int], prices: Counts) -> float:
-    """Return how many hops beyond one each the edges of a part take at least, parents before children in ``order``."""
-    kids: dict[int, list[int]] = {v: [] for v in order}
-    for v in order[1:]:
-        kids[way[v]].append(v)
-    half = (math.isqrt(8 * len(prices) + 1) - 1) // 2 - 1
-    # The nearest free cells of so many are so far beyond those with prices at most, from wherever one looks.
-    wide = half + math.isqrt(max(map(len, kids.values()))) + 2
-    y, x = (one.ravel() for one in np.mgrid[-wide : wide + 1, -wide : wide + 1])
-    far, side = np.maximum(abs(x), abs(y)), np.minimum(abs(x), abs(y))
-    place = np.where(far <= half, far * (far + 1) // 2 + side, len(prices))  # the last place is beyond all prices
-    known: dict[tuple[int, ...], int] = {}
-    least: list[Counts] = []
-    shape: dict[int, int] = {}
-    for v in reversed(order):
-        key = tuple(sorted(shape[k] for k in kids[v]))
-        if v != order[0] and key in known:
-            shape[v] = known[key]
-            continue
-        shape[v] = known[key] = len(least)
-        own = np.append(prices, _HOP * _free(len(key)) + sum(int(least[k][-1]) for k in key))
-        for a in range(half + 1 if key else 0):
-            for b in range(a + 1):
-                if (a == 0) == (v == order[0]):
-                    hops = abs(x - a) + abs(y - b)
-                    closed = (hops == 0) | (far == 0)
-                    costs = {k: least[k][place] + _HOP * hops for k in set(key)}
-                    own[a * (a + 1) // 2 + b] += _star(key, costs, closed)
-        least.append(own)
-    held = np.bincount(place, minlength=len(prices) + 1)[:-1]
-    return (int(least[shape[order[0]]][0]) - int((held * prices).sum())) / _HOP - (len(order) - 1)
+class _Prices:
+    """Prices of cells, and what subtrees take at least by the place of their top: the same in all parts priced so."""
+
+    def __init__(self, prices: Counts) -> None:
+        self.prices, self.shapes = prices, dict[tuple[int, ...], int]()
+        self.half = (math.isqrt(8 * len(prices) + 1) - 1) // 2 - 1
+        # By shape; the last place is beyond all prices, where as little is taken as anywhere.
+        self.least: list[Counts] = []
+
+    def spared(self, order: list[int], way: Mapping[int, int]) -> float:
+        """Return how many hops beyond one each the edges of a part take at least, parents before children."""
+        kids: dict[int, list[int]] = {v: [] for v in order}
+        shape: dict[int, int] = {}
+        for v in order[:0:-1]:
+            key = tuple(sorted(shape[k] for k in kids[v]))
+            if key not in self.shapes:
+                own = np.append(self.prices, _HOP * _free(len(key)) + sum(int(self.least[k][-1]) for k in key))
+                if key:
+                    own[1:-1] += self._stars(key, np.arange(1, len(self.prices)))
+                self.shapes[key] = len(self.least)
+                self.least.append(own)
+            shape[v] = self.shapes[key]
+            kids[way[v]].append(v)
+        whole = int(self._stars(tuple(sorted(shape[k] for k in kids[order[0]])), np.zeros(1, np.int64))[0])
+        beside = 2 * self.half + 1
+        held = np.bincount(_places(self.half, beside)[1][0], minlength=len(self.prices) + 1)[1:-1]
+        return (whole - int((held * self.prices[1:]).sum())) / _HOP - (len(order) - 1)
+
+    def _stars(self, kids: tuple[int, ...], tops: Counts) -> Counts:
+        """Return the least sums of what children take, each on a cell of its own, by the place of their parent.
+
+        One of the cheapest cells of each will do. Beyond so many hops nothing is cheaper than those and the least that
+        a child takes anywhere.
+        """
+        kinds, each, many = np.unique(kids, return_inverse=True, return_counts=True)
+        far = np.array([self.least[k][-1] for k in kinds])
+        found, left, reach = np.zeros(len(tops), np.int64), np.arange(len(tops)), 4 + math.isqrt(len(kids))
+        while len(left):
+            hops, places = _places(self.half, reach)
+            place = places[tops[left]]
+            costs = np.array([self.least[k][place] + _HOP * hops for k in kinds])
+            costs[:, place == 0] = _NEVER
+            near = np.argpartition(costs, len(kids) - 1, axis=2)[:, :, : len(kids)]
+            cost = np.take_along_axis(costs, near, axis=2)
+            first = np.argsort(cost, axis=2)
+            near, cost = np.take_along_axis(near, first, axis=2), np.take_along_axis(cost, first, axis=2)
+            chosen = np.concatenate([near[k, :, :m] for k, m in enumerate(many)], axis=1)
+            sums = sum(cost[k, :, :m].sum(axis=1) for k, m in enumerate(many))
+            chosen.sort(axis=1)
+            settled = (cost[:, :, -1] <= _HOP * (reach + 1) + far[:, None]).all(axis=0)
+            is_near = np.zeros(place.shape, np.bool_)
+            is_near[np.arange(len(left))[:, None], near] = True
+            for at in np.flatnonzero(settled & (chosen[:, 1:] == chosen[:, :-1]).any(axis=1)):
+                table = costs[:, at, is_near[at]][each]
+                sums[at] = table[linear_sum_assignment(table)].sum()
+            found[left[settled]] = sums[settled]
+            left, reach = left[~settled], 2 * reach
+        return found
+
+
+@functools.lru_cache(maxsize=64)
+def _places(half: int, reach: int) -> tuple[Counts, Counts]:
+    """Return the hops to the other cells so near, and their places by the one looked from; the last is farther out."""
+    y, x = (one.ravel() for one in np.mgrid[-reach : reach + 1, -reach : reach + 1])
+    hops = abs(x) + abs(y)
+    x, y, hops = (one[(hops > 0) & (hops <= reach)] for one in (x, y, hops))
+    a, b = np.tril_indices(half + 1)
+    x, y = abs(x + a[:, None]), abs(y + b[:, None])
+    far = np.maximum(x, y)
+    return hops, np.where(far <= half, far * (far + 1) // 2 + np.minimum(x, y), len(a))
 
 
 def _free(count: int) -> int:
@@ -108,16 +150,3 @@ def _free(count: int) -> int:
         count -= 4 * ring
         ring += 1
     return hops
-
-
-def _star(kids: tuple[int, ...], costs: Mapping[int, Counts], closed: npt.NDArray[np.bool_]) -> int:
-    """Return the least sum of the costs of children, each on a cell of its own: one of the cheapest of each will do."""
-    near = []
-    for cost in costs.values():
-        cost[closed] = _NEVER
-        if len(costs) == 1:
-            return int(np.partition(cost, len(kids) - 1)[: len(kids)].sum())
-        near.append(np.argpartition(cost, len(kids) - 1)[: len(kids)])
-    cells = np.unique(np.concatenate(near))
-    table = np.array([costs[k][cells] for k in kids])
-    return int(table[linear_sum_assignment(table)].sum())
