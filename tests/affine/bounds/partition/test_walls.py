@@ -17,6 +17,8 @@ from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.graphs import Graph, graphs
 from shorthaul.affine.bounds.partition.stencil_levels import stencils, sub_bound
 from shorthaul.affine.check.certificate import verify
+from shorthaul.affine.check.data_flow import ProgramReads
+from shorthaul.affine.check.graphs.stages import Stage, derived
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.replay.cdag import concrete_cdag
@@ -110,3 +112,19 @@ def test_the_certificate_is_verified_and_a_changed_one_is_not(key: str, before: 
         step[key] = step[key].replace(before, after) if before else step[key]
     assert steps(document)
     assert bool(verify(program_from_text(PLANE), document, SIZES)[0]) == bool(before)
+
+
+@pytest.mark.parametrize(("key", "before", "after", "message"), [
+    ("walls", "{ ", "{ S0[x0, 1] -> S0[-3, x0] : N >= 4 and 0 <= x0 < T; ", "has not one reader"),
+    ("inputs", "S0[-1, i1]", "S0[-2, 0]", "stands for more than one input"),
+    ("walls", "-1 + N] :", "0] :", "has not one reader"),
+    ("inputs", "S0[-1, i1]", "S0[0, i1]", "is another one"),
+    ("inputs", "S0[-1, i1]", "S0[-1, -1 + i1]", "is another one"),
+], ids=["two for one", "two inputs", "two readers", "an instance", "a wall"])  # fmt: skip
+def test_what_is_computed_from_nothing_is_a_vertex_of_its_own(key: str, before: str, after: str, message: str) -> None:
+    (step,) = next(item.derived for item in graphs(Graph(flow_dependences(program_from_text(LINE)))) if item.only)
+    whole = Stage(ProgramReads(program_from_text(LINE)), ())
+    assert not derived([step], whole, ())[1]
+    assert before in step[key]
+    (wrong,) = derived([{**step, key: step[key].replace(before, after)}], whole, ())[1]
+    assert message in wrong
