@@ -69,9 +69,6 @@ TABLES_PART: Final = 0.25
 #: What passes that tell the better way to search take of a turn each way, and in how many steps their limits rise.
 DIRECTION_SHARE: Final = 0.1
 DIRECTION_STEPS: Final = 8
-#: What the race of passes both ways takes of a turn each way, once those from the start know more; in how many turns.
-RACE_SHARE: Final = 0.3
-RACE_TURNS: Final = 6
 #: A pass that seems to take less than this part of what is left goes on until it has taken so many times as much.
 NEAR_SHARE: Final = 0.3
 NEAR_TIMES: Final = 2.0

@@ -11,7 +11,7 @@ from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.states import lattice_kernels, potentials
 from shorthaul.pebble.states import potential_kernels as kernels
-from shorthaul.pebble.states.layered_search import Cut, layered
+from shorthaul.pebble.states.layered_search import Cut, layered, tables
 from shorthaul.pebble.states.potentials import Potentials, initial_prices, lattice_of
 from shorthaul.pebble.states.priced_parts import Chains, chains_of, problem_of
 
@@ -113,14 +113,15 @@ def agree(seeds: range, largest: int, sets: int = 2**14) -> None:
         prices = prices_of(cdag, budget, sets=sets)
         for steps in range(3):
             assert prices.excess <= excess, seed
-            potential = prices.potential(Search())
-            found = layered(cdag, budget, limit=excess + 1, search=Search(), potential=potential)
+            from_end = bool((seed + steps) % 2)
+            potential, given = prices.potential(Search(), from_end=from_end), tables(cdag, from_end=from_end)
+            found = layered(cdag, budget, limit=excess + 1, search=Search(), potential=potential, given=given)
             if steps == 0 or limit > excess:
                 assert found.complete, seed
                 assert found.excess == excess, seed
                 assert found.plan is not None
                 assert replay(cdag, found.plan, budget, recompute=False).ok
-            empty = layered(cdag, budget, limit=excess, search=Search(), potential=potential)
+            empty = layered(cdag, budget, limit=excess, search=Search(), potential=potential, given=given)
             assert empty.plan is None
             assert empty.complete
             prices.climb(limit, search=Search(effort=0.02 * (steps + 1)))

@@ -79,7 +79,7 @@ class _Solver:
         self._tables: pattern_choice.Tables | None = None
         self._chosen = pattern_choice.NOTHING
         self._prices: Potentials | None = None
-        self._potential = NO_POTENTIAL
+        self._potential = {False: NO_POTENTIAL, True: NO_POTENTIAL}
         self._automorphisms: IntArray | None = None
         self._main: Layers | None = None
         self._rising: Layers | None = None
@@ -126,14 +126,14 @@ class _Solver:
         self._automorphisms = symmetry.automorphisms(self._cdag, search=self._part(tuning.SYMMETRY_SHARE * effort))
         self._start_over(effort)
 
-    def _start_over(self, effort: float) -> None:
+    def _start_over(self, effort: float, share: float = 0.0) -> None:
         """Begin the pass below the best plan, whichever way is shorter, and go on for a while."""
         whole = self._turn_around(effort)
         if self.gap() <= 0:
             return
         self._main = self._layers(self.best.traffic(self._cdag.weights))
         is_near = whole < tuning.NEAR_SHARE * self._search.left()
-        self._continue_main(max(self._short * effort, tuning.NEAR_TIMES * whole if is_near else 0.0))
+        self._continue_main(max((share or self._short) * effort, tuning.NEAR_TIMES * whole if is_near else 0.0))
 
     def _turn_around(self, effort: float) -> float:
         """Search from the start or from the end, whichever gets further with passes below parts of the limit.
@@ -187,11 +187,14 @@ class _Solver:
                 return
             is_last = found.is_flat or turn == tuning.CLIMBS - 1
             if is_last or turn == 0:
-                self._potential = found.potential(self._search)
+                self._take_potential(found)
                 self._guided(tuning.WIDE_BEAM if is_last else tuning.NARROW_BEAM, tuning.GUIDED_SHARE * effort)
             if is_last:
                 break
-        self._begin_forwards(tuning.PRICED_SHARE * effort)
+        self._start_over(effort, tuning.PRICED_SHARE)
+
+    def _take_potential(self, prices: Potentials) -> None:
+        self._potential = {end: prices.potential(self._search, from_end=end) for end in (False, True)}
 
     def _climb(self, prices: Potentials, effort: float) -> None:
         prices.climb(self.best.traffic(self._cdag.weights) - self._least, search=self._part(effort))
@@ -203,35 +206,15 @@ class _Solver:
         self._climb(prices, tuning.MANY_SHARE * effort)
         if self.gap() <= 0 or self._search.expired() or not self._is_well_priced():
             return
-        self._potential = prices.potential(self._search)
+        self._take_potential(prices)
         self._guided(tuning.WIDE_BEAM, tuning.GUIDED_SHARE * effort)
         if self.gap() > 0:
-            self._begin_forwards(tuning.MANY_SHARE * effort)
-
-    def _begin_forwards(self, effort: float) -> None:
-        """Begin the pass again from the start, with what is known of what is to come, for a while.
-
-        One from the end goes on instead if it still gets further.
-        """
-        if not self._from_end or self._wins_forwards(tuning.RACE_SHARE * effort):
-            self._from_end = False
-            self._main = self._layers(self.best.traffic(self._cdag.weights))
-        self._continue_main(effort)
+            self._start_over(effort, tuning.MANY_SHARE)
 
     def _is_well_priced(self) -> bool:
         """True if prices prove more than half of what the best plan costs beyond the least: tables seldom do."""
         known = 0 if self._prices is None else self._prices.excess
         return 2 * known > self.best.traffic(self._cdag.weights) - self._least
-
-    def _wins_forwards(self, effort: float) -> bool:
-        """True if a pass from the start proves what lies halfway to the best plan before one from the end does."""
-        target = self.bound + (self.gap() + 1) // 2
-        racers = [self._layers(target, from_end=from_end) for from_end in (True, False)]
-        for _ in range(tuning.RACE_TURNS):
-            for number, racer in enumerate(racers):
-                if self._raise_by(racer.run(self._part(effort / tuning.RACE_TURNS)), target):
-                    return number == 1
-        return False
 
     def _guided(self, width: int, effort: float) -> None:
         """Look for a better plan by a beam that the potential guides."""
@@ -242,7 +225,7 @@ class _Solver:
             search=self._part(effort),
             cut=Cut(width, is_guided=True),
             given=self._given[False],
-            potential=self._potential,
+            potential=self._potential[False],
         )
         if outcome.plan is not None:
             self.best = outcome.plan
@@ -271,7 +254,7 @@ class _Solver:
             pass
 
     def _layers(self, traffic: int, *, from_end: bool | None = None) -> Layers:
-        """Return a pass for plans cheaper than ``traffic``; only one from the start has a potential."""
+        """Return a pass for plans cheaper than ``traffic``, one way or as the pass below the best plan."""
         limit = traffic - self._least
         from_end = self._from_end if from_end is None else from_end
         return Layers(
@@ -280,7 +263,7 @@ class _Solver:
             limit,
             self._given[from_end],
             patterns=self._chosen.from_end if from_end else self._chosen.from_start,
-            potential=NO_POTENTIAL if from_end else self._potential,
+            potential=self._potential[from_end],
             automorphisms=self._automorphisms,
         )
 

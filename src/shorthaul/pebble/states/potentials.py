@@ -387,24 +387,41 @@ class Potentials:
         self._over, self._over_steps = over - self._value, over_steps - self._value
         return is_open
 
-    def potential(self, search: Search) -> Potential:
-        """Return the potential for a search below the limit; none if time is up."""
+    def potential(self, search: Search, *, from_end: bool = False) -> Potential:
+        """Return the potential for a search below the limit, in time or against it; none if time is up.
+
+        A step takes no more from the potential than it is charged, so what leads to a state is charged the potential of
+        the start, and what the way to its set takes more than it has to, less the potential of the state. A search from
+        the end has charged those of its values that are out already (their load, and a store if they are computed), so
+        these are taken off, and where a red value has left later on, a store that may have come before.
+        """
         lattice = self._lattice
         found = self._exact(self._best_prices, search)
         if found is None:
             return NO_POTENTIAL
-        _, prices, ahead, _ = found
-        slots = 1 << max(1, 2 * len(lattice.sets) - 1).bit_length()
+        work, prices, bounds, _ = found
+        sets = lattice.sets
+        if from_end:
+            bounds = np.full(len(sets), np.inf)
+            kernels.look_back(work, bounds)
+            owner = np.zeros(prices.shape[1], dtype=np.int64)
+            owner[lattice.classes] = lattice.live
+            store = _WHOLE * np.where(owner < len(self._problem.room), self._charges, 0)
+            out = _WHOLE * self._charges + store
+            bounds -= np.diff(np.cumsum([0.0, *out[lattice.classes]])[lattice.live_first])
+            prices = out - np.maximum(prices[1] * (store > 0), prices[0] + np.array([store, np.zeros_like(store)]))
+            sets = sets ^ np.uint64(2**self._chains.computed - 1)
+        slots = 1 << max(1, 2 * len(sets) - 1).bit_length()
         keys, ranks = np.zeros(slots, dtype=np.uint64), np.full(slots, -1, dtype=np.int64)
         table = SetTable(keys, ranks)
-        enter_all(table, lattice.sets, np.arange(len(lattice.sets)))
+        enter_all(table, sets, np.arange(len(sets)))
         places = np.full(self._n, -1, dtype=np.int64)
         for number, nodes in enumerate(self._chains.nodes[: self._chains.computed]):
             places[nodes[0]] = number
         name_first = np.cumsum([0, *(len(nodes) for nodes in self._chains.nodes)])
         names = np.array([v for nodes in self._chains.nodes for v in nodes], dtype=np.int64)
         # A set that no step leads out of any more, for all plans would pass a dropped one, is as good as dropped.
-        bounded = np.minimum(ahead, 2.0**52).astype(np.int64)
+        bounded = np.minimum(bounds, 2.0**52).astype(np.int64)
         return Potential(
             table, places, name_first, names, lattice.live_first, lattice.live, lattice.classes, bounded,
             prices.astype(np.int64), _WHOLE,
