@@ -11,7 +11,7 @@ import islpy as isl
 
 from shorthaul.affine.c_code.legal import LegalOrder
 from shorthaul.affine.c_code.legality import Order
-from shorthaul.affine.c_code.loops import c_expressions, c_value, loops_text
+from shorthaul.affine.c_code.loops import c_expressions, c_value, declaration_of, loops_text
 from shorthaul.affine.c_code.parts import Nest, Part, program_nest
 from shorthaul.affine.c_code.strips import Strips
 from shorthaul.affine.model import Fragment, Program, Statement
@@ -95,9 +95,6 @@ class _File:
     def text(self) -> str:
         """Return the whole file."""
         signature = ", ".join(self._declared(name) for name in self.arguments) or "void"
-        inner = [_data(name, self.code.declarations[name], is_global=False) for name in self.code.private]
-        # compilers do not see that a value is set before it is read
-        private = [f"  {item.declaration}{'' if item.is_array else ' = 0'};" for item in inner]
         template = resources.files("shorthaul.affine.c_code").joinpath("data", "driver.c").read_text(encoding="utf-8")
         parts = {
             "HEAD": self._head(),
@@ -114,7 +111,7 @@ class _File:
             "UNUSED": "\n".join(f"  (void){name};" for name in self.arguments),
             "LOCALS": "\n".join(f"  {item}" for item in self.code.locals),
             "BODY": self.code.body,
-            "PRIVATE": "\n".join([*private, *(f"  (void){name};" for name in self.code.private)]),
+            "PRIVATE": "\n".join(f"  {declaration_of(name, self.code.declarations[name])}" for name in self._private()),
             "STATEMENTS": self._statements(),
             "BUFFERS": self._buffers(),
             "LOOPS": "\n".join(
@@ -145,6 +142,17 @@ class _File:
         tiles = [item for nest in self.order.nests for item in nest.tiles.items()]
         free = [f"#ifndef {name}\n#define {name} {value}\n#endif" for name, value in (*defaults, *tiles)]
         return "\n".join([*fixed, *free])
+
+    def _private(self) -> list[str]:
+        """Return the local data that loops do not declare: values go from one nest, or from one block, to another."""
+        used = {
+            item.array
+            for nest, order in zip(self.order.nests, self.order.orders, strict=True)
+            for statement in map(self.program.by_name.__getitem__, nest.names)
+            for item in (*statement.reads, statement.write)
+            if order is None or item.array not in order.local
+        }
+        return sorted(used.intersection(self.code.private) - self.order.storage.buffers.keys())
 
     def _declared(self, name: str) -> str:
         return self.code.integers[name] if name in self.code.integers else self.code.declarations[name]
@@ -226,7 +234,7 @@ class _File:
         return f"#define COPY({', '.join([*names, *extra])}) {made}\n{text}\n#undef COPY"
 
     def _loops(self, nest: Nest, order: Order | None) -> str:
-        strips = None if order is None else Strips(self.program, self.order.conflicts, nest.tiles)
+        strips = None if order is None else Strips(self.program, self.order.conflicts, nest.tiles, order.local)
         return loops_text(nest, self.program, order, strips)
 
     def _reaches(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import islpy as isl
 
 from shorthaul.affine.c_code.in_memory import in_memory
-from shorthaul.affine.c_code.legality import Order, broken_between, examined, leads_back
+from shorthaul.affine.c_code.legality import Order, broken_between, conflicts_with, examined, leads_back
 from shorthaul.affine.c_code.parts import Nest, keeps_nothing, nest_of, program_nest
 from shorthaul.affine.c_code.rows import in_rows
 from shorthaul.affine.c_code.sinking import Sinking, most_moved, plain_of, uses_at
@@ -94,7 +94,7 @@ def legal_order(
     derived: set[tuple[str, ...]] = set()  #: phases that are derived anew for the program's memory
     while True:
         nests = phases.nests
-        conflicts = Conflicts(program, storage.accesses(), known)
+        conflicts = conflicts_with(storage, known)
         orders = [examined(nest, conflicts) for nest in nests]
         within = frozenset(array for order in orders for array in order.broken)
         across = broken_between(nests, conflicts)
@@ -131,7 +131,7 @@ def _for_memory(
     capacity = step.capacity if isinstance(step, FixedStep) else sizes["S"]
     if isinstance(step, NestedStep):
         capacity = step.capacities[-1]
-    conflicts = Conflicts(flow.program, Storage(flow).accesses(), known)
+    conflicts = conflicts_with(Storage(flow), known)
     made = in_memory(plain_of(step), conflicts, {**sizes, "S": capacity})
     if isinstance(step, NestedStep) and isinstance(made, Step):
         return nested(made, step.capacities, step.sizes) or FixedStep(made, capacity)
@@ -165,12 +165,12 @@ def as_it_is(upper: UpperBound | LevelOrder, flow: DataFlow, why: str) -> LegalO
     nest = program_nest(program, [item.name for item in program.statements])
     nest = replace(nest, remark=f"{why}: program order in its place")
     storage = Storage(flow)
-    return LegalOrder(upper, (nest,), (None,), storage, Conflicts(program, storage.accesses()))
+    return LegalOrder(upper, (nest,), (None,), storage, conflicts_with(storage))
 
 
 def room_for_moved(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int], known: Known) -> int:
     """Return the words to leave free for small phases of ``upper`` that have to stand within others."""
-    conflicts = Conflicts(flow.program, Storage(flow).accesses(), known)
+    conflicts = conflicts_with(Storage(flow), known)
     steps = upper.steps
     most = most_moved(steps, sizes)
     small = [at for at, step in enumerate(steps) if uses_at(step, sizes) <= most and _operands(plain_of(step))]

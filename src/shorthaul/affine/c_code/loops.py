@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
@@ -49,19 +49,25 @@ def c_value(value: isl.PwAff) -> str:
     return str(isl.AstBuild.from_context(value.domain()).expr_from_pw_aff(value).to_C_str())
 
 
+def declaration_of(name: str, text: str) -> str:
+    """Return the declaration of local data: compilers do not see that a value is set before it is read."""
+    return f"{text}{'' if '[' in text or '*' in text else ' = 0'}; (void){name};"
+
+
 @dataclass(frozen=True)
 class _Text:
-    """Lines of C, and the parts that they execute."""
+    """Lines of C, the parts that they execute, and the local data that they use and do not declare."""
 
     lines: tuple[str, ...]
     parts: frozenset[str]
+    local: frozenset[str] = frozenset()
 
 
 def loops_text(nest: Nest, program: Program, order: Order | None, strips: Strips | None = None) -> str:
     """Return the loops of ``nest``; calls are ``statement(iterators)``.
 
-    With an ``order``, parallel loops say so; with ``strips`` some loops are executed in strips. Raises isl.Error if
-    isl takes too long for them.
+    With an ``order``, parallel loops say so, and loops declare the local data of their iterations; with ``strips`` some
+    loops are executed in strips. Raises isl.Error if isl takes too long for them.
     """
     return "\n".join(_Printer(nest, program, order, strips).nest_lines())
 
@@ -69,6 +75,12 @@ def loops_text(nest: Nest, program: Program, order: Order | None, strips: Strips
 class _Printer:
     def __init__(self, nest: Nest, program: Program, order: Order | None, strips: Strips | None) -> None:
         self.nest, self.order, self.strips = nest, order, strips
+        self.local: Mapping[str, int] = {} if order is None else order.local
+        self.used = {
+            item.name: frozenset(read.array for read in (*item.reads, item.write)).intersection(self.local)
+            for item in program.statements
+        }
+        self.declarations = program.code.declarations
         self.parts: Mapping[str, Part] = {item.name: item for item in nest.parts}
         self.parameters = (*program.parameters, *nest.tiles)
         taken = {*self.parameters, *program.arrays, *program.code.macros}
@@ -107,7 +119,10 @@ class _Printer:
             prefix = prefix.add(isl.Id.read_from_str(isl.DEFAULT_CONTEXT, f"{self.letter}{at}"))
         # program order is what is written where others take too long
         node = _tree(build.set_iterators(prefix), schedule, LOOPS_OPERATIONS if self.order is not None else 0)
-        return list(self._node(node, frozenset(), parallel=self.order is None).lines)
+        found = self._node(node, frozenset(), parallel=self.order is None)
+        if not found.local:
+            return list(found.lines)
+        return ["{", *_indented([*self._declared(found.local), *found.lines]), "}"]
 
     def _node(self, node: Any, walked: frozenset[int], *, parallel: bool) -> _Text:
         kind = node.get_type()
@@ -129,13 +144,17 @@ class _Printer:
             other = self._node(node.if_get_else_node(), walked, parallel=parallel)
             lines = [*lines[:-1], "} else {", *_indented(other.lines), "}"]
             parts |= other.parts
-        return _Text(tuple(lines), parts)
+            return _Text(tuple(lines), parts, then.local | other.local)
+        return _Text(tuple(lines), parts, then.local)
 
     def _loop(self, node: Any, walked: frozenset[int], *, parallel: bool) -> _Text:
         name, at = _name(node), _entry(node, self.letter)
         body = node.for_get_body()
         free = not parallel and self._is_outer(at, walked) and self._is_free(at, _executed(body))
         inside = self._node(body, walked | {at}, parallel=parallel or free)
+        own = frozenset(name for name in inside.local if self.local[name] > at)
+        declared = self._declared(own)
+        inside = _Text((*declared, *inside.lines), inside.parts, inside.local - own)
         first, condition, step = _bounds(node)
         sizes = {self.parts[item].tiles.get(at) for item in inside.parts}
         tile = sizes.pop() if len(sizes) == 1 else None
@@ -143,7 +162,7 @@ class _Printer:
             lines = [f"const long {name} = {first};", *inside.lines]
             if tile is not None:
                 lines = [lines[0], f"if ({name} % {tile} == 0) {{", *_indented(lines[1:]), "}"]
-            return _Text(("{", *_indented(lines), "}"), inside.parts)
+            return _Text(("{", *_indented(lines), "}"), inside.parts, inside.local)
         if tile is not None:
             first, step = f"first_origin({first}, {tile})", tile
         before = ("PARALLEL",) if free else ("VECTOR",) if self._is_vector(node, at) else ()
@@ -154,13 +173,24 @@ class _Printer:
         heads = None if found is None else strip_heads(name, first, condition)
         if found is not None and heads is not None:
             rest = [heads[1], *_indented(inside.lines), "}"]
-            lines = [*before, heads[0], *_indented(found), "}", *rest]
-        return _Text(tuple(lines), inside.parts)
+            lines = [*before, heads[0], *_indented([*declared, *found]), "}", *rest]
+        return _Text(tuple(lines), inside.parts, inside.local)
+
+    def _declared(self, names: Collection[str]) -> list[str]:
+        """Return declarations of local data."""
+        return [declaration_of(name, self.declarations[name]) for name in sorted(names)]
 
     def _is_vector(self, node: Any, at: int) -> bool:
-        """True for an innermost loop whose iterations do not depend on each other."""
+        """True for an innermost loop whose iterations do not depend on each other; arrays have one place for all."""
         body = node.for_get_body()
-        return self.strips is not None and _users(body) is not None and self._is_free(at, _executed(body))
+        if self.strips is None or _users(body) is None or self._has_arrays(_executed(body)):
+            return False
+        return self._is_free(at, _executed(body))
+
+    def _has_arrays(self, parts: frozenset[str]) -> bool:
+        """True if some of the parts use local arrays."""
+        used = frozenset[str]().union(*(self.used[self.parts[name].statement] for name in parts))
+        return any("[" in self.declarations[name] for name in used)
 
     def _stripped(self, node: Any, walked: frozenset[int]) -> list[str] | None:
         """Return the body of a loop for a whole strip; None if that of another loop is better, or none is legal."""
@@ -188,8 +218,11 @@ class _Printer:
             return None
         calls = [line for item in users for line in self._call(item, walked | {*entries}).lines]
         lines = self._for_strip(node, calls)
+        executed = frozenset(part.name for part in parts)
+        own = frozenset[str]().union(*(self.used[part.statement] for part in parts))
+        lines = [*self._declared([name for name in own if self.local[name] > entries[-1]]), *lines]
         for loop in reversed(chain[1:]):
-            head = ["VECTOR"] if loop is chain[-1] and not carried else []
+            head = ["VECTOR"] if loop is chain[-1] and not carried and not self._has_arrays(executed) else []
             first, condition, step = _bounds(loop)
             lines = [*_head(_name(loop), first, condition, step, head), *_indented(lines), "}"]
         for item in reversed(before):
@@ -271,7 +304,8 @@ class _Printer:
             for number, (at, tile) in enumerate(part.tiles.items())
             if at not in walked
         ]
-        return _Text((f"if ({' && '.join(missing)}) {line}" if missing else line,), frozenset({part.name}))
+        line = f"if ({' && '.join(missing)}) {line}" if missing else line
+        return _Text((line,), frozenset({part.name}), self.used.get(part.statement, frozenset()))
 
 
 def _sorting(nest: Nest) -> list[int]:
@@ -350,7 +384,9 @@ def _head(name: str, first: str, condition: str, step: str, before: Sequence[str
 
 def _joined(found: Sequence[_Text]) -> _Text:
     return _Text(
-        tuple(line for item in found for line in item.lines), frozenset(part for item in found for part in item.parts)
+        tuple(line for item in found for line in item.lines),
+        frozenset(part for item in found for part in item.parts),
+        frozenset(name for item in found for name in item.local),
     )
 
 

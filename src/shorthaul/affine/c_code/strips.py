@@ -23,11 +23,15 @@ _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
 @dataclass(frozen=True)
 class Strips:
-    """Which loops of one nest may be executed in strips: ``tiles`` are its sizes of tiles."""
+    """Which loops of one nest may be executed in strips: ``tiles`` are its sizes of tiles.
+
+    ``local`` are local data, with how many entries of time vectors are equal for all that use one of their values.
+    """
 
     program: Program
     conflicts: Conflicts
     tiles: Mapping[str, int]
+    local: Mapping[str, int]
     _known: dict[tuple[Any, ...], bool | None] = field(default_factory=dict)
 
     def carried(self, parts: Sequence[Part], strip: int, inside: Sequence[int]) -> bool | None:
@@ -41,7 +45,8 @@ class Strips:
             found = [
                 _carried(a, b, pairs, self.tiles, strip, inside)
                 for a, b in product(parts, repeat=2)
-                for _, _, pairs in self.conflicts.between(a.statement, b.statement)
+                for array, _, pairs in self.conflicts.between(a.statement, b.statement)
+                if self.local.get(array, 0) <= inside[-1]  # others are declared in the last loop
             ]
             self._known[key] = None if None in found else any(found)
         return self._known[key]

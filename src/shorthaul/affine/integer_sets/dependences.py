@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -150,12 +150,14 @@ class Access:
 class Conflicts:
     """Pairs of instances that access one element, one of them writing, in program order.
 
-    ``known`` is what was found before, also with other accesses.
+    ``known`` is what was found before, also with other accesses. ``local`` has the flows of arrays whose every value is
+    computed and read in the region, by array: these may have a place for each iteration.
     """
 
     program: Program
     accesses: tuple[Access, ...]
     known: dict[Hashable, Any] = field(default_factory=dict)
+    local: Mapping[str, tuple[Flow, ...]] = field(default_factory=dict)
 
     def before(self, first: str, second: str) -> isl.Map:
         """Return the pairs of instances of which the first comes earlier in the program."""

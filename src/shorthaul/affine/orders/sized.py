@@ -18,7 +18,7 @@ from shorthaul.affine.orders.boxes.boxed import (
     all_signs,
     boxed,
     keeps,
-    passed_on,
+    passed_along,
     refined,
     signs_by_array,
     tileable,
@@ -430,7 +430,7 @@ class Boxes:
         Loops in ``first`` run one by one.
         """
         width, given = len(next(iter(placement.values()))), self._signs(None, placement)
-        result = [(placement, list(tileable(all_signs(given), width, first)), self._storage)]
+        result = [(placement, self._bands(given, placement, first), self._storage)]
         needed = tileable(all_signs(given) if self.fixed else self.counts.distances.signs(placement), width, first)
         wanted = max(needed, key=lambda band: len(band[1]), default=None)
         if wanted is None or len(wanted[1]) <= _most_tiled(result[0]):
@@ -444,7 +444,22 @@ class Boxes:
                 return result
             made = larger
             by_array = self._signs(made, placement)
-        return [*result, (placement, list(tileable(all_signs(by_array), width, first)), made)]
+        return [*result, (placement, self._bands(by_array, placement, first), made)]
+
+    def _bands(
+        self, by_array: Mapping[str, frozenset[Signs]], placement: Placement, first: tuple[int, ...]
+    ) -> list[Band]:
+        """Return the loops that may be cut: any, or only those along which no value of some local arrays is passed."""
+        width, along = len(next(iter(placement.values()))), passed_along(self.counts.distances, placement)
+        zones: set[frozenset[int]] = {frozenset()}
+        if self.slack != NO_SLACK:  # others have room for as many values as they like
+            zones |= {along[name] for name in by_array if name in along}
+        result: dict[Band, None] = {}
+        for uncut in sorted((*zones, frozenset[int]().union(*zones)), key=sorted):
+            if uncut.isdisjoint(first):
+                kept = {name: signs for name, signs in by_array.items() if not along.get(name, {-1}) <= uncut}
+                result.update(dict.fromkeys(tileable(all_signs(kept), width, first, uncut)))
+        return list(result)
 
     @cached_property
     def _storage(self) -> Storage:
@@ -454,9 +469,8 @@ class Boxes:
     def _signs(self, storage: Storage | None, placement: Placement) -> dict[str, frozenset[Signs]]:
         """Return the signs of distances, by array, where memory is the program's or has room for more values."""
         accesses = self.conflicts.accesses if storage is None else storage.accesses()
-        if self.slack == NO_SLACK:
-            passed = passed_on(self.counts.distances, placement)
-            accesses = tuple(item for item in accesses if item.array in passed)
+        along = passed_along(self.counts.distances, placement)
+        accesses = tuple(item for item in accesses if along.get(item.array, {-1}))
         conflicts = Conflicts(self.flow.program, accesses, self.conflicts.known)
         return signs_by_array(conflicts, placement, self.fixed)
 

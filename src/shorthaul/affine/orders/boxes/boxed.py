@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -325,21 +325,25 @@ def signs_by_array(
     return result
 
 
-def passed_on(distances: Distances, placement: Placement) -> frozenset[str]:
-    """Return the arrays that outlive the region, or of which some value is read elsewhere than where it is computed.
+def passed_along(distances: Distances, placement: Placement) -> dict[str, frozenset[int]]:
+    """Return the coordinates in which values are read elsewhere than where they are computed, by array.
 
-    Places need no order for the others: a box has all instances of a place, and as these are in program order, or that
-    of places, nothing overwrites a value between the instance that computes it and one that reads it.
+    Arrays that outlive the region, or are used by other statements, are left out. Boxes that are not cut along these
+    coordinates need no order for an array: a box has all instances that use a value, and as these are in program order,
+    or that of places, nothing overwrites it between the instance that computes it and one that reads it.
     """
     flow = distances.flow
-    result = {*flow.program.arrays}.difference(flow.program.code.private)
+    result: dict[str, frozenset[int]] = {name: frozenset() for name in flow.program.code.private}
     for at, item in enumerate(flow.flows):
-        ends = {item.source, item.sink}
-        if item.reference.array in result or ends.isdisjoint(placement):
+        array, ends = item.reference.array, {item.source, item.sink}
+        if array not in result or ends.isdisjoint(placement):
             continue
-        if not ends <= placement.keys() or any(map(any, distances.of_flow(at, placement))):
-            result.add(item.reference.array)
-    return frozenset(result)
+        if ends <= placement.keys():
+            signs = distances.of_flow(at, placement)
+            result[array] |= {at for found in signs for at, sign in enumerate(found) if sign}
+        else:
+            del result[array]
+    return result
 
 
 def all_signs(by_array: Mapping[str, frozenset[Signs]]) -> frozenset[Signs]:
@@ -358,17 +362,20 @@ def _in_boxes(distances: isl.Set, fixed: Mapping[int, int]) -> isl.Set:
     return distances.apply(isl.Map(text))
 
 
-def tileable(signs: frozenset[Signs], width: int, first: tuple[int, ...] = ()) -> Iterator[Band]:
+def tileable(
+    signs: frozenset[Signs], width: int, first: tuple[int, ...] = (), whole: Collection[int] = ()
+) -> Iterator[Band]:
     """Yield loops that run one by one outside, with the others that may be tiled, each with more of these.
 
-    ``signs`` are those of distances between instances that have to stay in order; loops in ``first`` run one by one.
+    ``signs`` are those of distances between instances that have to stay in order; loops in ``first`` run one by one,
+    and those in ``whole`` are in none.
     """
     known: set[frozenset[int]] = set()
-    others = [at for at in range(width) if at not in first]
+    others = [at for at in range(width) if at not in first and at not in whole]
     for count in range(min(len(others) + bool(first), 3)):
         for further in combinations(others, count):
             outer = (*first, *further)
-            tiled = tuple(at for at in range(width) if at not in outer and keeps((outer, (at,)), signs))
+            tiled = tuple(at for at in others if at not in outer and keeps((outer, (at,)), signs))
             if not keeps((outer, ()), signs):
                 continue
             reach = frozenset((*outer, *tiled))
