@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shorthaul.affine import plan
+from shorthaul.affine import bound, plan
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.verbs import tasks
@@ -58,3 +58,9 @@ def test_a_signal_during_proofs_leaves_tiled_orders(monkeypatch: pytest.MonkeyPa
     made = plan("gemm", size="NI=14,NJ=14,NK=14,S=40", effort=2, workers=1)
     assert made.provenance.interrupted
     assert made.cost["loads_words"] < made.extra["program_order_loads_words"]
+
+
+def test_the_bound_of_a_plan_is_that_of_a_bound_of_the_same_effort() -> None:
+    given = {"size": "M=12,N=14,R=11,T=3,S=100", "effort": 0.3, "workers": 1}
+    made, alone = (verb(program_from_text(KACZMARZ), **given) for verb in (plan, bound))
+    assert made.bound.value == alone.bound.value

@@ -8,7 +8,7 @@ An order for one S alone has one round after the first, of all that is left: sev
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -35,20 +35,26 @@ def order_and_formula(
     search: Search,
     small: tuple[str, ...] = (),
     slack: Slack = NO_SLACK,
+    keep: Callable[[UpperBound], None] = lambda _: None,
 ) -> tuple[UpperBound, UpperBound]:
     """Return the best orders found at ``sizes`` (every parameter, and S) and for all sizes.
 
-    The first round is done whatever the effort of ``search``, which is charged for it.
+    The first round is done whatever the effort of ``search``, which is charged for it. ``keep`` takes every order that
+    is the best at the time.
     """
     with effort.charged_to(_beside(search)) as first:
         formulas = Formulas(flow, small)
     search.spend(first.spent() if search.effort is not None else 0.0)
-    (best,) = orders_at(formulas, [sizes], search, slack)
+    (best,) = orders_at(formulas, [sizes], search, slack, keep)
     return best, formulas.found
 
 
 def orders_at(
-    formulas: Formulas, every: Sequence[Mapping[str, int]], search: Search, slack: Slack = NO_SLACK
+    formulas: Formulas,
+    every: Sequence[Mapping[str, int]],
+    search: Search,
+    slack: Slack = NO_SLACK,
+    keep: Callable[[UpperBound], None] = lambda _: None,
 ) -> list[UpperBound]:
     """Return the best order found at each of several ``sizes``, which differ in S alone, and go on with ``formulas``.
 
@@ -58,7 +64,7 @@ def orders_at(
     program, middle = formulas.flow.program, len(every) // 2
     conflicts = Conflicts(program, accesses_of(program))
     flow, small, counts = formulas.flow, formulas.small, formulas.counts
-    searches = [SizedSearch(flow, sizes, small, slack, counts, conflicts) for sizes in every]
+    searches = [SizedSearch(flow, sizes, small, slack, counts, conflicts, keep) for sizes in every]
     # the least S first, whose order is one for all, the middle and the largest, then some everywhere
     turns = sorted(range(len(every)), key=lambda at: (at > 0, at != middle, at < len(every) - 1, at % 4 > 0, at % 2))
     share = inf if search.left() == inf else FIRST_ROUND
@@ -123,8 +129,9 @@ class SizedSearch:
         slack: Slack,
         counts: Counts,
         conflicts: Conflicts | None = None,
+        keep: Callable[[UpperBound], None] = lambda _: None,
     ) -> None:
-        self.flow, self.sizes = flow, sizes
+        self.flow, self.sizes, self._keep = flow, sizes, keep
         self.best: UpperBound | None = None
         self.done: UpperBound | None = None
         self._boxes = partial(Boxes, flow, sizes, small, slack=slack, counts=counts, conflicts=conflicts)
@@ -161,6 +168,7 @@ class SizedSearch:
         boxes, found, finished = self.boxes, upper, None
         if self._whole is not None:
             self.best = replace(upper, steps=(self._whole,))
+            self._keep(self.best)
             return
         self._take(upper)
         least = self._least
@@ -190,6 +198,7 @@ class SizedSearch:
         """Take an order as the best if it loads less."""
         if self.best is None or self.boxes.total(made.steps) < self.boxes.total(self.best.steps):
             self.best = made
+            self._keep(made)
 
     def _improve(self, found: UpperBound) -> None:
         """Improve the phases of an order, once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import Any
 
@@ -109,15 +109,17 @@ def orders_in_time(
     search: Search,
     small: tuple[str, ...] = (),
     slack: Slack = NO_SLACK,
+    keep: Callable[[UpperBound], None] = lambda _: None,
 ) -> tuple[UpperBound | None, UpperBound | LevelOrder | None]:
     """Return orders for all sizes, and at ``sizes`` if there are any, for one memory, S, or several.
 
-    None in place of one where the search ends first. ``slack`` is what long rows and strips may cost.
+    None in place of one where the search ends first. ``slack`` is what long rows and strips may cost. ``keep`` takes
+    the orders for one memory that were the best for a time.
     """
     upper: UpperBound | None = None
     with suppress(OutOfEffortError, LongFormulaError):
         if sizes is not None and len(capacities) == 1 and flow is not None:
-            here, upper = order_and_formula(flow, sizes, search.part(tuning.SIZED_SHARE), small, slack)
+            here, upper = order_and_formula(flow, sizes, search.part(tuning.SIZED_SHARE), small, slack, keep)
             return upper, here
         upper = upper_bound_in_time(program, flow, search, small)
         if upper is not None and flow is not None and sizes is not None:

@@ -178,11 +178,18 @@ def _planned(
 
 
 def _found(replays: Replays, options: PlanOptions, flow: DataFlow) -> tuple[Proven, Ordered, Plan]:
-    """Return the bound, the derived order, and the best of it, of tiled orders and of those known before."""
+    """Return the bound, the derived order, and the best of it, of tiled orders and of those known before.
+
+    What a bound by itself has more of the effort comes on top.
+    """
     program, sizes, capacities, search = replays.program, replays.sizes, replays.capacities, replays.search
     derived = Derived(program, has_order=False, flow=flow, cdag=replays.cdag)
-    share, most, tasks = tuning.PLAN_LOWER_SHARE, replays.evaluations(options.evaluations), Tasks(search)
-    proof = tasks.add(Proof(derived, BoundOptions(profile=options.profile), sizes, capacities, share), share)
+    share, most, weight = tuning.PLAN_LOWER_SHARE, replays.evaluations(options.evaluations), tuning.PLAN_LOWER_SHARE
+    if search.effort is not None:
+        weight, search = tuning.LOWER_SHARE, search.again()
+        search.effort = (1 + weight - share) * search.left()
+    tasks = Tasks(search)
+    proof = tasks.add(Proof(derived, BoundOptions(profile=options.profile), sizes, capacities, share), weight)
     order = Order(derived, sizes, capacities, evaluations=most)
     ordering = tasks.add(order, (1 - share) * tuning.UPPER_SHARE)
     share = (1 - share) * (1 - tuning.UPPER_SHARE) / len(capacities)

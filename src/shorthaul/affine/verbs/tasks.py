@@ -25,6 +25,7 @@ from shorthaul.affine.orders.upper_bound import Formulas, UpperBound
 from shorthaul.affine.orders.upper_report import in_program_order, nearness, reference_value
 from shorthaul.affine.plan import Plan, UpperDocument
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.affine.tuning import LARGEST_LISTED
 from shorthaul.affine.verbs.certified import keep
 from shorthaul.affine.verbs.deriving import (
     bound_of,
@@ -197,7 +198,9 @@ class Order:
         """Return the order."""
         sizes, capacities = self.sizes, self.capacities
         flow = self.derived.flow_in_time(search)
-        upper, here = orders_in_time(self.derived.program, flow, sizes, capacities, search, self.small)
+        passed: list[UpperBound] = []
+        asked = self.derived.program, flow, sizes, capacities, search, self.small
+        upper, here = orders_in_time(*asked, keep=passed.append)
         if upper is None:
             return Ordered(None, None, {})
         loads = document = reference = None
@@ -206,9 +209,12 @@ class Order:
             if self.evaluations is not None and here is not None and sizes is not None:
                 made = Replays(self.derived.program, self.derived.cdag(sizes, search), sizes, capacities, search)
                 loads = made.derive(here, self.evaluations)
-                # what loads less by formula may load more by replay
-                if isinstance(here, UpperBound) and here.steps != upper.steps:
-                    made.derive(upper, self.evaluations)
+                # what loads less by formula may load more by replay: what less effort finds is replayed as well
+                few = made.cdag.n <= LARGEST_LISTED
+                others = [item for item in (upper, *reversed(passed if few else ())) if item is not here]
+                for other in others if isinstance(here, UpperBound) else ():
+                    if other is not upper or here.steps != upper.steps:
+                        made.derive(other, self.evaluations)
                 offers = made.offers
         remaining_s = search.remaining_s()  # what is shown of an order that is known takes no effort
         shown = Search(time_limit=max(LEAST_PART, remaining_s) if remaining_s < float("inf") else None)
