@@ -4,9 +4,10 @@
 
 reads each program of benchmarks/programs/ (C and Python), emits its order as C, compiles that with ``-Wall -Wextra
 -Werror``, runs program and order on the same random data in one process, and compares every array; the driver of the
-emitted C runs under sanitisers. A program starts with a line as ``// heat: f n:i=8 a:d=0.5 u:d[n,n]``: its name, its
-function, and the arguments with their types (one letter, as in ``TYPES``), the values of numbers and the shapes of
-arrays. Lines behind ``//@@wrap`` are of the program as written alone, ``f_wrap`` with the arguments of the first line.
+emitted C runs under sanitisers, that of races with threads of this file in place of libgomp's. A program starts with a
+line as ``// heat: f n:i=8 a:d=0.5 u:d[n,n]``: its name, its function, and the arguments with their types (one letter,
+as in ``TYPES``), the values of numbers and the shapes of arrays. Lines behind ``//@@wrap`` are of the program as
+written alone, ``f_wrap`` with the arguments of the first line.
 """
 
 from __future__ import annotations
@@ -38,6 +39,30 @@ WORDS = {"float": "f", "double": "d", "unsigned": "u", "size_t": "z", "long": "l
 HEAD = re.compile(r"^(?://|#) (?P<name>\w+): (?P<function>\w+) (?P<arguments>\w+:.*)$", re.MULTILINE)
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-lm")
 CAPACITY = 20
+#: What gcc calls for parallel loops, by threads that its sanitiser knows (it takes those of libgomp for races).
+THREADS = """#include <pthread.h>
+enum { many = 3 };
+struct job { void (*run)(void *); void *data; int me; };
+static _Thread_local int me, inside;
+static void *start(void *given) {
+  struct job *job = given;
+  me = job->me, inside = 1;
+  job->run(job->data);
+  return 0;
+}
+int omp_get_num_threads(void) { return inside ? many : 1; }
+int omp_get_thread_num(void) { return me; }
+void GOMP_parallel(void (*run)(void *), void *data, unsigned wanted, unsigned flags) {
+  (void)wanted, (void)flags;
+  pthread_t threads[many];
+  struct job jobs[many];
+  for (int at = 0; at < many; at++) {
+    jobs[at] = (struct job){run, data, at};
+    pthread_create(&threads[at], 0, start, &jobs[at]);
+  }
+  for (int at = 0; at < many; at++) pthread_join(threads[at], 0);
+}
+"""
 Values = dict[str, Any]
 
 
@@ -189,6 +214,13 @@ def judged(program: Program, folder: Path, effort: float) -> tuple[str, str]:
         flags = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o", folder / "driver")
         subprocess.run(["gcc", *flags, folder / "order.c", *STRICT], check=True, capture_output=True, text=True)
         subprocess.run([folder / "driver"], check=True, capture_output=True, text=True, timeout=60)
+        if "  PARALLEL\n" in text:
+            (folder / "threads.c").write_text(THREADS)
+            flags = ("-O1", "-fsanitize=thread", "-c", folder / "order.c", folder / "threads.c")
+            subprocess.run(["gcc", "-fopenmp", *flags], check=True, capture_output=True, text=True, cwd=folder)
+            both = ("order.o", "threads.o", "-fsanitize=thread", "-lm", "-o", "threads")
+            subprocess.run(["gcc", *both], check=True, capture_output=True, text=True, cwd=folder)
+            subprocess.run([folder / "threads"], check=True, capture_output=True, text=True, timeout=60)
     except subprocess.CalledProcessError as error:
         return "broken", f"{error.stdout}{error.stderr}"
     arrays = {name for name, value in wanted.items() if isinstance(value, np.ndarray)}

@@ -10,10 +10,10 @@ from typing import Any
 import islpy as isl
 
 from shorthaul.affine.c_code.in_memory import in_memory
-from shorthaul.affine.c_code.legality import Order, broken_between, conflicts_with, examined, leads_back
+from shorthaul.affine.c_code.legality import Order, broken_between, conflicts_with, examined
 from shorthaul.affine.c_code.parts import Nest, keeps_nothing, nest_of, program_nest
 from shorthaul.affine.c_code.rows import in_rows
-from shorthaul.affine.c_code.sinking import Sinking, most_moved, plain_of, uses_at
+from shorthaul.affine.c_code.sinking import Sinking, plain_of
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.model import Program
@@ -166,25 +166,6 @@ def as_it_is(upper: UpperBound | LevelOrder, flow: DataFlow, why: str) -> LegalO
     nest = replace(nest, remark=f"{why}: program order in its place")
     storage = Storage(flow)
     return LegalOrder(upper, (nest,), (None,), storage, conflicts_with(storage))
-
-
-def room_for_moved(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int], known: Known) -> int:
-    """Return the words to leave free for small phases of ``upper`` that have to stand within others."""
-    conflicts = conflicts_with(Storage(flow), known)
-    steps = upper.steps
-    most = most_moved(steps, sizes)
-    small = [at for at, step in enumerate(steps) if uses_at(step, sizes) <= most and _operands(plain_of(step))]
-    return max(
-        (
-            _operands(plain_of(steps[at]))
-            for at in small
-            if any(
-                leads_back(steps[first].names, steps[last].names, conflicts)
-                for first, last in (*((at, k) for k in range(at + 1, len(steps))), *((k, at) for k in range(at)))
-            )
-        ),
-        default=0,
-    )
 
 
 def _operands(step: Step) -> int:

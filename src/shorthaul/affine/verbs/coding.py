@@ -11,13 +11,12 @@ import islpy as isl
 from shorthaul.affine import tuning
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.c_code.files import c_file, remarks_of
-from shorthaul.affine.c_code.legal import Known, LegalOrder, as_it_is, legal_order, room_for_moved
+from shorthaul.affine.c_code.legal import Known, LegalOrder, as_it_is, legal_order
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CodeOptions
-from shorthaul.affine.orders.memories.levels import LevelOrder
 from shorthaul.affine.orders.searching import at_sizes
 from shorthaul.affine.orders.upper_bound import UpperBound
 from shorthaul.affine.plan import CodeExtra, Plan
@@ -134,13 +133,15 @@ def _derived(
         known: Known = {}
         found = orders_in_time(program, flow, sizes, capacities, search.part(tuning.CODE_SHARE), (), tuning.CODE_SLACK)
         upper = found[0] or upper
-        kept = room_for_moved(upper, flow, sizes, known) if len(capacities) == 1 else 0
-        kept, less = _without(kept, program, sizes)
-        here: UpperBound | LevelOrder = found[1] or upper
+        with charged_to(search.beside(tuning.CODE_LOOPS_EFFORT)):  # an order may have taken all there was
+            order = legal_order(found[1] or upper, flow, sizes, known)
+        if order.room and len(capacities) == 1:
+            kept, less = _without(order.room, program, sizes)
         if kept:
             here = at_sizes(upper, flow, less, search.part(tuning.UPPER_SHARE), tuning.CODE_SLACK)
-        with charged_to(search.beside(tuning.CODE_LOOPS_EFFORT)):  # an order may have taken all there was
-            return legal_order(here, flow, less, known), kept, less
+            with charged_to(search.beside(tuning.CODE_LOOPS_EFFORT)):
+                order = legal_order(here, flow, less, known)
+        return order, kept, less
     except OutOfEffortError:
         return as_it_is(upper, flow, "the search ended before an order was derived and known to be legal"), kept, less
 
