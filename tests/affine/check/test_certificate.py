@@ -258,3 +258,16 @@ def test_the_document_of_a_bound(tmp_path: Path) -> None:
             check(program, bound=str(changed))
     with pytest.raises(InputError, match="every parameter"):
         check(case("gemm").workload, bound=str(tmp_path / "good.json"))
+
+
+def test_a_certificate_of_another_program_is_one_error(tmp_path: Path) -> None:
+    loops = "for (int i = 0; i < N; i++) for (int j = 0; j < N; j++)"
+    made = "void f(int N, double A[N][N], double x[N], double y[N]) {{ {} {} }}"
+    (tmp_path / "f.c").write_text(made.format(loops, "y[i] += A[i][j] * x[j];"))
+    bound(tmp_path / "f.c", size="N=20,S=8", upper=False, effort=0.2).save(tmp_path / "f.json")
+    (tmp_path / "g.c").write_text(made.format(loops, "y[i] = A[i][j];"))
+    with pytest.raises(InputError, match="of another program") as found:
+        check(tmp_path / "g.c", bound=str(tmp_path / "f.json"))
+    assert found.value.value == str(tmp_path / "f.c")
+    (tmp_path / "g.c").write_text(f"/* the same */ {(tmp_path / 'f.c').read_text()}")
+    assert check(tmp_path / "g.c", bound=str(tmp_path / "f.json")).status is None

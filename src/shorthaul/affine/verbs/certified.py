@@ -16,6 +16,7 @@ from shorthaul.affine.sizes import FAST_MEMORY
 from shorthaul.affine.verbs.deriving import bytes_of_loads, rests_on
 from shorthaul.affine.verbs.machines import memories
 from shorthaul.core.amounts import Bound
+from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import convert, load_bound
 from shorthaul.core.errors import InputError
@@ -50,10 +51,11 @@ class _Verified:
 _VERIFIED: Final = tuple(field.name for field in fields(_Verified))
 
 
-def certified(program: Program, path: str, kind: str) -> CheckReport:
+def certified(program: Program, path: str, kind: str, source: Source[Program] | None) -> CheckReport:
     """Return what is wrong with the bound in the result document at ``path``, and in ``remarks`` what was verified.
 
-    Raises :class:`InputError` if there is no such document, or it holds no certificate.
+    Raises :class:`InputError` if there is no such document, or it holds no certificate, or one that does not hold for
+    this program and was made for another ``source``.
     """
     document, bound = load_bound(path, kind)
     if bound.get("branches") == "one":
@@ -62,6 +64,11 @@ def certified(program: Program, path: str, kind: str) -> CheckReport:
         violations, remarks = verify(program, bound, _sizes(program, document, bound))
     except InputError as error:
         raise error.in_file(path) from None
+    made = document.get("provenance")
+    if violations and source is not None and isinstance(made, Mapping) and made.get("input_digest") != source.digest:
+        told = f"is of another program, or of another version of it: {len(violations)} conditions do not hold"
+        allowed = f"what affine bound makes of {source.name}"
+        raise InputError(told, file=path, place="bound.certificate", value=made.get("input"), allowed=allowed)
     return CheckReport(tuple(violations), None, tuple(remarks))
 
 
