@@ -8,7 +8,7 @@ from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.orders.boxes.steps import BoxStep
-from shorthaul.affine.orders.searching import at_sizes
+from shorthaul.affine.orders.searching import at_sizes, order_and_formula
 from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.core.search import Search
@@ -90,3 +90,24 @@ def test_phases_are_joined_before_the_best_boxes_of_a_nest_that_has_none() -> No
     upper = upper_bound(program, flow=flow, search=Search(effort=1))
     found = at_sizes(upper, flow, sizes, Search(effort=0.6))
     assert any(isinstance(item, BoxStep) and len(item.names) > 1 for item in found.steps)
+
+
+def test_first_rounds_go_on_until_there_are_boxes() -> None:
+    """The signs of distances in five loops take all of one; nothing is kept in program order, 1.5e9 words."""
+    source = """void stereo(int h, int w, int d, int r, double a[h][w], double b[h][w], double cost[h][w][d]) {
+      for (int y = r; y < h - r; y++)
+        for (int x = r + d; x < w - r; x++)
+          for (int k = 0; k < d; k++) {
+            double s = 0;
+            for (int p = -r; p <= r; p++)
+              for (int q = -r; q <= r; q++) {
+                double e = a[y + p][x + q] - b[y + p][x + q - k];
+                s += e * e;
+              }
+            cost[y][x][k] = s;
+          }
+    }"""
+    flow = flow_dependences(program_from_text(source))
+    sizes = {"h": 300, "w": 400, "d": 64, "r": 3, "S": 4096}
+    found, _ = order_and_formula(flow, sizes, Search(effort=1e-6))
+    assert found.value(sizes) < 1e6

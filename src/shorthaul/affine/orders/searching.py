@@ -25,7 +25,7 @@ from shorthaul.affine.orders.joining.turns import read_from_elsewhere
 from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.tile_policy import Counts
 from shorthaul.affine.orders.upper_bound import AnyStep, Formulas, UpperBound, in_order
-from shorthaul.affine.tuning import FIRST_ROUND, FORMULA_SHARE, NEAR_THE_INPUTS, NO_SLACK, Slack
+from shorthaul.affine.tuning import FIRST_ROUND, FORMULA_SHARE, MOST_FIRST_ROUNDS, NEAR_THE_INPUTS, NO_SLACK, Slack
 from shorthaul.core.search import Search
 
 
@@ -69,11 +69,14 @@ def orders_at(
     turns = sorted(range(len(every)), key=lambda at: (at > 0, at != middle, at < len(every) - 1, at % 4 > 0, at % 2))
     share = inf if search.left() == inf else FIRST_ROUND
     for place, at in enumerate(turns if share < inf else ()):
-        part = _beside(search) if place < 3 else search.within(share)
-        with effort.charged_to(part):
-            searches[at].fit(searches[middle])
-            searches[at].further(formulas.plain, first=True)
-        search.spend(part.spent() if place < 3 and search.effort is not None else 0.0)
+        for _ in range(MOST_FIRST_ROUNDS if place < 3 else 1):
+            part = _beside(search) if place < 3 else search.within(share)
+            with effort.charged_to(part):
+                searches[at].fit(searches[middle])
+                found = searches[at].further(formulas.plain, first=True)
+            search.spend(part.spent() if place < 3 and search.effort is not None else 0.0)
+            if found is not formulas.plain or part.left() > 0 or search.remaining_s() <= 0:
+                break  # else what little was found, the signs of distances, is of no use without boxes
     alone = len(every) == 1 and share < inf
     while not search.expired():
         if not formulas.is_done:
