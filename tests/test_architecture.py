@@ -94,9 +94,13 @@ def module_name(path: Path) -> str:
 KNOWN = {module_name(path) for path in MODULES}
 
 
+def is_for_types(node: ast.If) -> bool:
+    return "TYPE_CHECKING" in {getattr(node.test, "id", ""), getattr(node.test, "attr", "")}
+
+
 @cache
 def statements(path: Path) -> list[ast.stmt]:
-    """Every statement of a module, those inside others too."""
+    """Every statement of a module that a test looks at, also inside others: all trees at once are a gigabyte."""
     found: list[ast.stmt] = []
     ahead: list[ast.AST] = [ast.parse(path.read_text())]
     while ahead:
@@ -106,8 +110,12 @@ def statements(path: Path) -> list[ast.stmt]:
             for field in ("body", "orelse", "finalbody", "handlers", "cases")
             for inside in getattr(node, field, ())
         ]
-        found += [inside for inside in inner if isinstance(inside, ast.stmt)]
+        found += [inside for inside in inner if isinstance(inside, ast.Import | ast.ImportFrom | ast.FunctionDef)]
+        found += [inside for inside in inner if isinstance(inside, ast.If) and is_for_types(inside)]
         ahead += inner
+    for node in found:
+        if isinstance(node, ast.FunctionDef):
+            node.body.clear()
     return found
 
 
@@ -117,7 +125,7 @@ def imports(path: Path, *, with_types: bool = False) -> frozenset[str]:
     skipped: set[ast.AST] = set()
     if not with_types:
         for node in statements(path):
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            if isinstance(node, ast.If):
                 skipped.update(inner for statement in node.body for inner in ast.walk(statement))
     found: set[str] = set()
     for node in statements(path):

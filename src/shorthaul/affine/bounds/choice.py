@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 import islpy as isl
+import sympy
 
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate
 from shorthaul.affine.bounds.partition.k_partition import partition
@@ -88,12 +89,12 @@ def combinations(
     pool: Sequence[Candidate | Fixed], flow: DataFlow, where: tuple[Instance, ...], *, symmetric: bool
 ) -> tuple[list[SubBound], list[tuple[int, ...]]]:
     """Return sub-bounds, and by position which of them add up: for every instance the best ones of the pool."""
-    parts: dict[tuple[str, str, str], SubBound] = {}
+    parts: dict[tuple[str, str, sympy.Expr], SubBound] = {}
     sums: list[set[int]] = []
     for at in range(len(where)):
         chosen = set()
         for item in _combine(pool, flow, at, symmetric=symmetric):
-            key = (item.method, item.domain, str(item.value))
+            key = (item.method, item.domain, item.value)
             parts.setdefault(key, item)
             chosen.add(list(parts).index(key))
         sums.append(chosen)
