@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from shorthaul.affine.frontend.rewriting.memory import without_calls_on_memory
 from shorthaul.affine.frontend.rewriting.procedures import with_calls_written_out
 from shorthaul.affine.frontend.rewriting.scopes import names_as_written, with_names_apart
 from shorthaul.affine.frontend.rewriting.structures import Structures, flattened, named, structures_in
-from shorthaul.affine.frontend.rewriting.trees import nodes, words_of
+from shorthaul.affine.frontend.rewriting.trees import assigned, nodes, words_of
 from shorthaul.affine.frontend.rewriting.walking import without_walking
 from shorthaul.affine.model import Place
 from shorthaul.core.errors import InputError, unknown_name
@@ -49,6 +49,7 @@ _DROPPED = re.compile(
     r"|\b__attribute__\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 )
 _SYMBOL = re.compile(r"\b(?:__asm__|__asm|asm)\s*\([^()]*\)")  # what a declaration is called in assembler
+_REAL = frozenset({"double", "float"})
 _CURE_MISSING = "write a function around the loop nest, or mark its loops by '#pragma scop' and '#pragma endscop'"
 
 
@@ -330,7 +331,23 @@ def _region(body: Any, declarations: dict[str, Any], function: str) -> tuple[tup
     found = _search(body, declarations, constants)
     if found is None:
         raise InputError(f"'#pragma scop' in {function} is not in front of a statement", cure=_CURE_MISSING)
-    return found, constants
+    return (*_used_in(body, found), *found), constants
+
+
+def _used_in(body: Any, region: Sequence[Any]) -> list[Any]:
+    """Return the declarations before a region of numbers that nothing else of the function names."""
+    inside = {id(node) for node in nodes(region)}
+    outside = {node.name for node in nodes([body]) if isinstance(node, c_ast.ID) and id(node) not in inside}
+    declared = [node for node in nodes([body]) if isinstance(node, c_ast.Decl) and id(node) not in inside]
+    used = assigned(region) - outside - {node.name for node in nodes(region) if isinstance(node, c_ast.Decl)}
+    return [
+        item
+        for item in declared
+        if item.name in used
+        and item.init is None
+        and isinstance(item.type, c_ast.TypeDecl)
+        and _REAL & {*words_of(item)}
+    ]
 
 
 def _whole(body: Any, _declarations: dict[str, Any], function: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
