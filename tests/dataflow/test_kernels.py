@@ -20,6 +20,7 @@ from shorthaul.dataflow.caps_hms.heuristic import topological_rank
 from shorthaul.dataflow.exploration import enumeration
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.graphs.storage_kernels import ANY, unmet
+from shorthaul.dataflow.mapping import trees
 from shorthaul.dataflow.mapping.arrays import build
 from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_bindings, mapped
 from shorthaul.dataflow.mapping.start_times import serial_schedule
@@ -83,21 +84,23 @@ def moved_between_tiles(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 def enumerated(kernels: ModuleType, rng: np.random.Generator) -> Any:
     mappings = beside(kernels, MAPPING)
-    names = ("Tree", "first_branch", "layout", "mapping_of", "next_mapping")
-    used = {name: getattr(kernels, name) for name in names}
-    used |= {"Genotypes": mappings.Genotypes, "Problem": mappings.Problem, "Layout": mappings.Mapping}
+    used = {name: getattr(kernels, name) for name in ("first_branch", "mapping_of", "next_mapping")}
+    used |= {"Genotypes": mappings.Genotypes, "Problem": mappings.Problem}
+    of_trees = {"Tree": kernels.Tree, "layout": kernels.layout, "Genotypes": mappings.Genotypes}
+    of_trees["Mapping"] = mappings.Mapping
     problem = small_problem(int(rng.integers(1000)), most_actors=6)
     found: list[Any] = []
-    with mock.patch.multiple(enumeration, **used):
+    with mock.patch.multiple(enumeration, **used), mock.patch.multiple(trees, **of_trees):
         every = enumeration.Enumeration(build(problem.application, problem.platform), PlanOptions(), Constraints())
         for tree in every.trees:
             rival = int(rng.integers(1, 2 * every.never))
             tree.at.compete(np.array([every.dearest]), np.array([rival]))
-            for _ in range(40):
+            for turn in range(40):
+                if turn == 30:
+                    kernels.begin_again(tree.at)
+                    tree.at.loosen(int(rng.integers(2**20)))
                 told = kernels.next_mapping(tree.at, 200)
                 found += [told, tree.at.steps, tree.at.paid, kernels.first_branch(tree.at)]
-                if told == 0:
-                    break
                 if told > 0:
                     one = mappings.Genotypes(*(np.array(array) for array in tree.one))
                     found += [kernels.mapping_of(tree.at, one), one.binding, one.decision]
@@ -288,7 +291,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.exploration.nsga2_kernels", generations),
     ("shorthaul.dataflow.exploration.load_kernels", annealed),
     ("shorthaul.dataflow.mapping.loads_kernels", annealed),
-    ("shorthaul.dataflow.exploration.mappings_kernels", enumerated),
+    ("shorthaul.dataflow.mapping.mappings_kernels", enumerated),
     ("shorthaul.dataflow.exploration.tiles_kernels", moved_between_tiles),
     ("shorthaul.dataflow.modulo.annealing_kernels", selections),
     ("shorthaul.dataflow.modulo.selection_kernels", selections),

@@ -16,6 +16,8 @@ BRANCHING_STEPS = 3e8
 CLOSING_STEPS = 2.5e8
 #: Accesses that annealing on loads adds or takes away.
 LOAD_STEPS = 4e7
+#: Accesses that trees of mappings add or take away, and what they look at beside (random graphs of 8 actors).
+TREE_STEPS = 7e7
 #: Accesses and tokens that self-timed execution looks at.
 EXECUTION_STEPS = 9e7
 #: Buffers, and accesses to those that change, looked at where actors move between tiles alone (random actors, too).
@@ -50,6 +52,11 @@ CORE_SET_SLACK = 0.9
 #: Share of the effort for the load of one actor's tile, and the actors and ends of channels of which CP-SAT's model of
 #: one is built in an effort (sobel4: 6,769, which is met, in 0.02 CPU s).
 TILE_SHARE, TILE_MODEL_TERMS = 0.2, 2e4
+#: Networks of more tasks have too many mappings for their loads to bound the period; the share of the effort left for
+#: these. Of that left for them, the share for those to tiles, and for one core cost; the first step from a period to a
+#: longer one, which doubles where that took less than such a share of what is left.
+EVERY_MAPPING_TASKS, EVERY_MAPPING_SHARE = 90, 0.5
+LEAST_LOAD_SHARE, LEAST_LOAD_STEP, LEAST_LOAD_CHEAP = 0.6, 0.02, 0.1
 #: What tiles hold together: most actors, how many orders of these are tried, and in how many parts of a period ticks of
 #: crossbars are counted where tables have no more than so many entries (20 actors: 7,216 with 64, 7,418 with 128, 7,518
 #: with 256; 80 actors: 27,492 in a second with 2^18 entries, 26,370 in 26 with 2^23). In the last case, buffers of few

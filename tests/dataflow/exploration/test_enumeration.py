@@ -13,9 +13,9 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.constraints import Constraints, constrained_instance
 from shorthaul.dataflow.check.replay import check_front
 from shorthaul.dataflow.exploration.enumeration import Enumeration, Points
-from shorthaul.dataflow.exploration.mappings_kernels import next_mapping
 from shorthaul.dataflow.loading import ready
 from shorthaul.dataflow.mapping.arrays import build
+from shorthaul.dataflow.mapping.mappings_kernels import next_mapping
 from shorthaul.dataflow.model import Actor, Application, Core, CoreType, Platform, Tile
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.verbs.planning import plan
@@ -124,7 +124,7 @@ def test_a_look_at_actors_without_channels_ends_too() -> None:
     cores = tuple(Core(f"p{number}", "t", 0) for number in range(8))
     platform = Platform("one", {"t": CoreType(1.0)}, (Tile("T", cores, 0, 10**6),), 10**6)
     every = Enumeration(build(Application("apart", actors, ()), platform), PlanOptions(), Constraints())
-    tree = next(every._trees()).at
+    tree = next(every.trees).at
     tree.compete(np.array([8], np.int64), np.array([25], np.int64))
     assert next_mapping(tree, 1000) == -1
     assert 1000 <= tree.steps < 1100

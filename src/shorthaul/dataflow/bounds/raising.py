@@ -11,6 +11,7 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.core_sets import CoreContents
+from shorthaul.dataflow.bounds.every_mapping import with_every_mapping
 from shorthaul.dataflow.bounds.period import FrontBound
 from shorthaul.dataflow.bounds.stretches import Risen, Stretch, in_stretches
 from shorthaul.dataflow.bounds.tile_load import with_tile_loads
@@ -32,11 +33,19 @@ def raised(
     bounds = with_tile_loads(application, platform, strategy, bounds, part)
     if search.is_unlimited:
         return _of_all_cores(bounds)
-    bounds = with_tile_sets(application, platform, bounds, search.part(tuning.TILE_SET_SHARE[0]))
+    rest = 1.0 - _share_of_every_mapping(application)
+    bounds = with_tile_sets(application, platform, bounds, search.part(rest * tuning.TILE_SET_SHARE[0]))
     _keep(search, bounds)
-    bounds = at_all_costs(on_cores, Stretch(application, platform, strategy), bounds, search)
+    bounds = at_all_costs(on_cores, Stretch(application, platform, strategy), bounds, search.part(rest))
     _keep(search, bounds)
+    bounds = with_every_mapping(application, platform, strategy, bounds, search)
     return _of_all_cores(bounds)
+
+
+def _share_of_every_mapping(application: Application) -> float:
+    """Return the share of the effort left that the loads of all mappings get; there are too many in large networks."""
+    tasks = len(application.actors) + 2 * len(application.channels)
+    return tuning.EVERY_MAPPING_SHARE if tasks <= tuning.EVERY_MAPPING_TASKS else 0.0
 
 
 def _keep(search: Search, bounds: FrontBound) -> None:
@@ -74,10 +83,12 @@ def raised_beside(
     beside = search.beside(max(effort, tuning.ENOUGH_FOR_BOUNDS))
     if min(effort, beside.left()) > tuning.LEAST_BOUND_EFFORT:
         bounds = with_tile_loads(application, platform, strategy, bounds, beside.part(tuning.TILE_SHARE))
-        of_tiles = beside.part(tuning.TILE_SET_SHARE[1])
+        rest = 1.0 - _share_of_every_mapping(application)
+        of_tiles = beside.part(rest * tuning.TILE_SET_SHARE[1])
         if of_tiles.left() > tuning.ENOUGH_FOR_BOUNDS:
             bounds = with_tile_sets(application, platform, bounds, of_tiles, known)
-        bounds = with_core_sets(CoreContents(application, platform, strategy), bounds, beside, known)
+        bounds = with_core_sets(CoreContents(application, platform, strategy), bounds, beside.part(rest), known)
+        bounds = with_every_mapping(application, platform, strategy, bounds, beside, known)
     search.keep_back(0.0)
     return _of_all_cores(bounds)
 

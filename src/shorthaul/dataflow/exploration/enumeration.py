@@ -7,23 +7,21 @@ CONS means, of the tile of either, or in the global one; multicasts replaced or 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
-from shorthaul.dataflow.exploration.mappings_kernels import Tree, first_branch, layout, mapping_of, next_mapping
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, decisions_of
 from shorthaul.dataflow.mapping.binding import determine_channel_bindings, mapped
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Problem
-from shorthaul.dataflow.mapping.mapping_kernels import Mapping as Layout
+from shorthaul.dataflow.mapping.mappings_kernels import first_branch, mapping_of, next_mapping
+from shorthaul.dataflow.mapping.trees import MILLION, MOST_PRODUCT, MappingTree, is_small, trees, units_of
 from shorthaul.dataflow.modulo.mapping_front import better_schedules
 from shorthaul.dataflow.modulo.periodic import Schedule
 from shorthaul.dataflow.modulo.solver import make_point
@@ -31,10 +29,6 @@ from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import Point, covers
 
 IntArray = npt.NDArray[np.int64]
-#: Prices of cores count in millionths.
-_MILLION = 10**6
-#: Most products of a period and a price that are looked at.
-_MOST_PRODUCT = 2**62
 
 
 @dataclass(slots=True)
@@ -68,27 +62,21 @@ class Enumeration:
         self.instance, self.options, self.constraints = instance, options, constraints
         self.problem = Problem(instance)
         self.points = Points([])
-        millionths = np.rint(instance.core_cost * _MILLION).astype(np.int64)
-        self.unit = math.gcd(*millionths.tolist()) or 1
-        self.price = millionths // self.unit
+        self.price, self.unit = units_of(instance)
         self.dearest = int(self.price.sum())
         if constraints.max_cost is not None:
-            self.dearest = min(self.dearest, math.floor(constraints.max_cost * _MILLION / self.unit + 1e-6))
+            self.dearest = min(self.dearest, math.floor(constraints.max_cost * MILLION / self.unit + 1e-6))
         self.never = instance.never
         if constraints.deadline is not None:
             self.never = min(self.never, constraints.deadline + 1)
         self.is_complete = False
         #: How often it was gone on with, and whether some first actor has been seen on its first core to the end.
         self.attempts, self.has_moved = 0, False
-        self.applies = (
-            np.abs(millionths - instance.core_cost * _MILLION).max() < 1e-3
-            and self.never * max(1, int(self.price.sum())) < _MOST_PRODUCT
-            and len(instance.feeding) <= tuning.MOST_FLIPPED
-            and len(instance.tau) + 2 * len(instance.src) <= tuning.MOST_ENUMERATED_TASKS
-        )
+        self.applies = is_small(instance, self.never, tuning.MOST_ENUMERATED_TASKS)
         self.leaves: list[_Leaf] = []
-        self.trees = self._trees()
-        self.tree: _Part | None = None
+        consumer = int(options.mrb_consumer == "common-tile")
+        self.trees = iter(trees(self.problem, instance, self.price, options.strategy, consumer))
+        self.tree: MappingTree | None = None
 
     def run(self, points: Points, search: Search) -> None:
         """Add better points; :attr:`is_complete` once there are no others within the constraints.
@@ -110,14 +98,14 @@ class Enumeration:
             else:
                 self.has_moved |= first_branch(self.tree.at) > self.tree.first_branch
 
-    def _collect(self, tree: _Part, search: Search) -> bool:
+    def _collect(self, tree: MappingTree, search: Search) -> bool:
         """Look for mappings that may lead to better points; True if there are no more in this tree."""
         tree.at.compete(*self._rivals(tree.size))
         while len(self.leaves) < tuning.LEAVES_AT_ONCE and not search.expired():
             done = tree.at.steps
-            most_steps = int(min(tuning.CALL_EFFORT, search.left()) * tuning.LOAD_STEPS) + 1
+            most_steps = int(min(tuning.CALL_EFFORT, search.left()) * tuning.TREE_STEPS) + 1
             found = next_mapping(tree.at, most_steps)
-            search.spend((tree.at.steps - done) / tuning.LOAD_STEPS)
+            search.spend((tree.at.steps - done) / tuning.TREE_STEPS)
             if found == 0:
                 return True
             if found > 0:
@@ -154,7 +142,7 @@ class Enumeration:
         return better_schedules(net, platform.memories, _Rivals(self, leaf.price), add, search, atomic=atomic)
 
     def _units(self, point: Point) -> int:
-        return round(point.core_cost * _MILLION / self.unit)
+        return round(point.core_cost * MILLION / self.unit)
 
     def below(self, price: int, size: int) -> int:
         """Return below which period points at a price with so many bytes are of interest."""
@@ -168,30 +156,13 @@ class Enumeration:
         """Return below how many bytes points at a price with such a period are of interest."""
         most = self.constraints.max_footprint
         rivals = (p.footprint_bytes for p in self.points.points if p.period <= period and self._units(p) <= price)
-        return min(rivals, default=_MOST_PRODUCT if most is None else most + 1)
+        return min(rivals, default=MOST_PRODUCT if most is None else most + 1)
 
     def _rivals(self, size: int) -> tuple[IntArray, IntArray]:
         """Return, per step of prices, the most that cores cost on it, and what periods have to be below there."""
         costs = sorted({0, *(self._units(point) for point in self.points.points if point.footprint_bytes <= size)})
         most = [min(after - 1, self.dearest) for after in costs[1:]] + [self.dearest]
         return np.array(most, np.int64), np.array([self.below(cost, size) for cost in costs], np.int64)
-
-    def _trees(self) -> Iterator[_Part]:
-        """Yield a tree for every choice of replaced multicasts, those with the least footprint first."""
-        instance = self.instance
-        choices = {"reference": (0,), "mrb-always": (1,), "mrb-explore": (1, 0)}[self.options.strategy]
-        parts = []
-        for xi in product(choices, repeat=len(instance.feeding)):
-            try:
-                network = substitute_mrbs(
-                    instance.application, dict(zip(instance.application.multicasts, xi, strict=True))
-                )
-            except InputError:  # a cycle without tokens
-                continue
-            size = sum(max(1, buffer.delay) * buffer.token_bytes for buffer in network.buffers)
-            parts.append((size, xi))
-        for size, xi in sorted(parts):
-            yield _Part(self, xi, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,83 +177,3 @@ class _Rivals:
 
     def smaller(self, period: int) -> int:
         return self.of.smaller(self.price, period)
-
-
-class _Part:
-    """The tree of mappings with some multicasts replaced."""
-
-    def __init__(self, of: Enumeration, xi: tuple[int, ...], size: int) -> None:
-        instance, problem = of.instance, of.problem
-        actors, channels = len(instance.tau), len(instance.src)
-        self.size = size
-        self.one = (
-            np.ones(1, np.int8), np.array([xi], np.int8), np.zeros((1, channels), np.int8),
-            np.zeros((1, actors), np.int64),
-        )  # fmt: skip
-        self.layout = Layout(problem)
-        layout(problem, self.layout, Genotypes(*(np.array(array) for array in self.one)))
-        able = np.zeros((len(instance.core_tile), actors), np.uint8)
-        for actor, cores in enumerate(instance.able):
-            able[cores, actor] = 1
-        work, items = self._items(instance, of.price)
-        core_kind, tile_kind = _kinds(instance, able)
-        common = of.options.mrb_consumer == "common-tile"
-        self.first_branch = int(instance.able[items[0]][0]) + 1
-        self.at = Tree(problem, self.layout, common, items, of.price, able, core_kind, tile_kind, work)
-
-    def _items(self, instance: Instance, price: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the least priced work left at every depth, and the actors and buffers in the order of the tree.
-
-        Actors come along the buffers that they share with earlier ones, those of most work first.
-        """
-        live, root = np.asarray(self.layout.live).astype(bool), np.asarray(self.layout.root)
-        tokens = np.maximum(1, instance.delay) * instance.token_bytes
-        worth = dict.fromkeys(np.flatnonzero(live).tolist(), 0)
-        ends: dict[int, set[int]] = {}
-        accesses: dict[int, list[int]] = {actor: [] for actor in worth}
-        for channel, buffer in enumerate(root.tolist()):
-            both = [instance.src[channel]] if buffer == channel else []
-            both += [instance.dst[channel]] if live[instance.dst[channel]] else []
-            for actor in map(int, both):
-                ends.setdefault(buffer, set()).add(actor)
-                accesses[actor].append(channel)
-        for actor in worth:
-            worth[actor] = min(
-                int(price[core]) * int(
-                    instance.tau[actor, instance.core_type[core]]
-                    + sum(
-                        instance.ticks[channel, instance.core_tile[core]]
-                        for channel in accesses[actor]
-                        if tokens[root[channel]] > instance.limits[core]
-                    )
-                )
-                for core in instance.able[actor].tolist()
-            )  # fmt: skip
-        items: list[int] = []
-        left = [0]
-        placed: set[int] = set()
-        while len(placed) < len(worth):
-            near = {actor: sum(actor in all_ends and bool(all_ends & placed) for all_ends in ends.values())
-                    for actor in worth if actor not in placed}  # fmt: skip
-            actor = max(near, key=lambda actor: (near[actor], worth[actor], -actor))
-            placed.add(actor)
-            done = [buffer for buffer, all_ends in ends.items() if actor in all_ends and all_ends <= placed]
-            items += [actor, *(-1 - buffer for buffer in done)]
-            left += [worth[actor], *([0] * len(done))]
-        total = sum(left)
-        return (total - np.cumsum(left)).astype(np.int64), np.array(items, np.int64)
-
-
-def _kinds(instance: Instance, able: npt.NDArray[np.uint8]) -> tuple[IntArray, IntArray]:
-    """Return the kinds of cores and of tiles: equal ones may change their names."""
-    kinds: dict[object, int] = {}
-    cores = [
-        kinds.setdefault((core.type, core.local_bytes, able[number].tobytes()), len(kinds))
-        for number, core in enumerate(instance.platform.cores)
-    ]
-    tiles = []
-    for number, tile in enumerate(instance.platform.tiles):
-        members = sorted(kind for kind, home in zip(cores, instance.core_tile.tolist(), strict=True) if home == number)
-        what = (tile.crossbar_bytes_per_s, tile.tile_memory_bytes, tuple(members))
-        tiles.append(kinds.setdefault(what, len(kinds)))
-    return np.array(cores, np.int64), np.array(tiles, np.int64)

@@ -2,6 +2,11 @@
 
 Numbers are those of ``mapping_kernels``. Buffers take as many tokens as they hold at first, at least one. Of cores that
 are equal, and of tiles that are, the first is used first, so that mappings that differ only in their names come once.
+
+An actor without a core is in one tile in the end: what it shares with actors in others crosses the network, and is
+carried by crossbars more than foreseen. So over all such actors, what each shares with others than those of the tile
+with which it shares most is a lower bound. All crossbars of tiles in use, some of which the price left may add, carry
+no more than a period each.
 """
 
 from __future__ import annotations
@@ -26,14 +31,22 @@ class Tree:
 
     problem: Problem
     mapping: Mapping
-    common_tile: cython.bint
+    consumer: cython.bint  # whose memory a buffer may be in, beside its writer's: 0 first reader, 1 common tile, 2 any
     item: cython.const_longlong[::1]
     price: cython.const_longlong[::1]  # per core, in units
     able: cython.const_uchar[:, ::1]  # by core and actor
+    largest: cython.const_longlong[::1]  # per core, of the buffers that its memory may hold
+    first: cython.Py_ssize_t  # of the loads that bound the period
     core_kind: cython.const_longlong[::1]
     tile_kind: cython.const_longlong[::1]
-    work: cython.const_longlong[::1]  # by depth, the least that what is left adds to the sum of priced loads
+    left: cython.const_longlong[:, ::1]  # least that what is left adds: to priced loads, to all crossbars; by depth
+    link: cython.const_longlong[:, ::1]  # of buffers of two actors: each, the other, and ticks between their tiles
+    link_at: cython.const_longlong[::1]  # where those of an actor begin
+    more: cython.double  # by how many ticks crossbars carry more then, over those of the network
+    cheapest: cython.longlong
     most: cython.const_longlong[::1]
+    most_held: cython.longlong  # bytes in memories of cores, at most
+    held: cython.longlong
     rival: cython.const_longlong[::1]
     place: cython.longlong[::1]  # per buffer, its memory
     core: cython.longlong[::1]  # per actor
@@ -41,6 +54,11 @@ class Tree:
     load: cython.longlong[::1]
     count: cython.longlong[::1]  # actors per core
     in_tile: cython.longlong[::1]  # actors per tile
+    shared: cython.longlong[:, ::1]  # per actor without a core, ticks of what it shares with a tile, and with all
+    is_placed: cython.uchar[::1]
+    apart: cython.longlong  # ticks of the network for what such actors share with tiles in which they are not
+    crossbars: cython.longlong  # the sum of the loads of crossbars
+    tiles: cython.longlong  # in use
     paid = cython.declare(cython.longlong, visibility="readonly")
     priced: cython.longlong  # the sum of the loads of cores by their prices
     depth: cython.Py_ssize_t
@@ -50,19 +68,27 @@ class Tree:
     checked: cython.longlong  # loads, cores and prices looked at that do not count as steps yet
 
     def __init__(
-        self, problem: Problem, mapping: Mapping, common_tile: cython.bint, item: cython.const_longlong[::1],
-        price: cython.const_longlong[::1], able: cython.const_uchar[:, ::1], core_kind: cython.const_longlong[::1],
-        tile_kind: cython.const_longlong[::1], work: cython.const_longlong[::1],
+        self, problem: Problem, mapping: Mapping, consumer: cython.longlong, item: cython.const_longlong[::1],
+        price: cython.const_longlong[::1], able: cython.const_uchar[:, ::1], largest: cython.const_longlong[::1],
+        kind: cython.const_longlong[::1],
+        left: cython.const_longlong[:, ::1], link: cython.const_longlong[:, ::1], more: cython.double,
     ) -> None:  # fmt: skip
         self.problem = problem
         self.mapping = mapping
-        self.common_tile = common_tile
+        self.consumer = consumer
         self.item = item
         self.price = price
         self.able = able
-        self.core_kind = core_kind
-        self.tile_kind = tile_kind
-        self.work = work
+        self.largest = largest
+        self.first, self.most_held = 0, 1 << 60
+        self.core_kind = kind[: price.shape[0]]
+        self.tile_kind = kind[price.shape[0] :]
+        self.left = left
+        self.link = link
+        actors = problem.tau.shape[0]
+        self.link_at = np.searchsorted(np.asarray(link)[:, 0], np.arange(actors + 1)).astype(np.int64)
+        self.more = more
+        self.cheapest = int(np.asarray(price).min())
         self.most = np.zeros(0, np.int64)
         self.rival = np.zeros(0, np.int64)
         self.place = np.zeros(problem.src.shape[0], np.int64)
@@ -71,8 +97,9 @@ class Tree:
         self.load = np.zeros(problem.core_tile.shape[0] + problem.ticks.shape[1], np.int64)
         self.count = np.zeros(problem.core_tile.shape[0], np.int64)
         self.in_tile = np.zeros(problem.ticks.shape[1] - 1, np.int64)
-        self.paid = 0
-        self.priced = 0
+        self.shared = np.zeros((problem.tau.shape[0], problem.ticks.shape[1]), np.int64)
+        self.is_placed = np.zeros(problem.tau.shape[0], np.uint8)
+        self.held = self.apart = self.crossbars = self.tiles = self.paid = self.priced = 0
         self.depth = 0
         self.choice = np.zeros(item.shape[0] + 1, np.int64)
         self.busiest = np.zeros(item.shape[0] + 1, np.int64)
@@ -84,6 +111,10 @@ class Tree:
         self.most = most
         self.rival = rival
 
+    def loosen(self, most_held: cython.longlong) -> None:
+        """Let cores be those of a tile together: any load, and so many bytes in the memories of all at most."""
+        self.first, self.most_held = self.price.shape[0], most_held
+
 
 @cython.cfunc
 @cython.nogil
@@ -92,6 +123,8 @@ def _charge(at: Tree, resource: cython.Py_ssize_t, ticks: cython.longlong) -> cy
     at.load[resource] += ticks
     if resource < at.price.shape[0]:
         at.priced += ticks * at.price[resource]
+    elif resource < at.price.shape[0] + at.in_tile.shape[0]:
+        at.crossbars += ticks
 
 
 @cython.cfunc
@@ -100,7 +133,7 @@ def _charge(at: Tree, resource: cython.Py_ssize_t, ticks: cython.longlong) -> cy
 def _foreseen(at: Tree, e: cython.Py_ssize_t, core: cython.longlong) -> cython.longlong:
     """Return the ticks that an access through channel ``e`` takes at least, of the core and of its crossbar."""
     root: cython.Py_ssize_t = at.mapping.root[e]
-    if max(1, at.problem.delay[root]) * at.problem.token_bytes[root] <= at.problem.limits[core]:
+    if max(1, at.problem.delay[root]) * at.problem.token_bytes[root] <= at.largest[core]:
         return 0
     return at.problem.ticks[e, at.problem.core_tile[core]]
 
@@ -129,9 +162,9 @@ def _access(
         if there != here:
             ticks = max(ticks, at.problem.ticks[e, tiles], at.problem.ticks[e, there])
             at.load[cores + tiles] += sign * ticks
-            at.load[cores + there] += sign * ticks
+            _charge(at, cores + there, sign * ticks)
     ticks -= _foreseen(at, e, core)
-    at.load[cores + here] += sign * ticks
+    _charge(at, cores + here, sign * ticks)
     _charge(at, core, sign * ticks)
 
 
@@ -142,8 +175,41 @@ def _foresee(at: Tree, e: cython.Py_ssize_t, core: cython.longlong, sign: cython
     cores: cython.Py_ssize_t = at.problem.core_tile.shape[0]
     ticks = _foreseen(at, e, core)
     at.steps += 1
-    at.load[cores + at.problem.core_tile[core]] += sign * ticks
+    _charge(at, cores + at.problem.core_tile[core], sign * ticks)
     _charge(at, core, sign * ticks)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _apart(at: Tree, actor: cython.Py_ssize_t) -> cython.longlong:
+    """Return the ticks of what an actor shares with others than those of one tile, at least."""
+    most: cython.longlong = 0
+    tiles: cython.Py_ssize_t = at.in_tile.shape[0]
+    for tile in range(tiles):
+        most = max(most, at.shared[actor, tile])
+    return at.shared[actor, tiles] - most
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _note_shared(at: Tree, actor: cython.Py_ssize_t, tile: cython.Py_ssize_t, sign: cython.longlong) -> cython.void:
+    """Let actors without a core know that one that they share with is in a tile, or is not any more."""
+    k: cython.Py_ssize_t
+    if sign > 0:
+        at.apart -= _apart(at, actor)
+        at.is_placed[actor] = True
+    for k in range(at.link_at[actor], at.link_at[actor + 1]):
+        other: cython.Py_ssize_t = at.link[k, 1]
+        if not at.is_placed[other]:
+            at.apart -= _apart(at, other)
+            at.shared[other, tile] += sign * at.link[k, 2]
+            at.shared[other, at.in_tile.shape[0]] += sign * at.link[k, 2]
+            at.apart += _apart(at, other)
+    if sign < 0:
+        at.is_placed[actor] = False
+        at.apart += _apart(at, actor)
 
 
 @cython.cfunc
@@ -157,7 +223,10 @@ def _put_actor(at: Tree, actor: cython.Py_ssize_t, core: cython.longlong, sign: 
         at.core[actor] = core
         at.paid += at.price[core] if at.count[core] == 0 else 0
     at.count[core] += sign
+    at.tiles -= at.in_tile[tile] > 0
     at.in_tile[tile] += sign
+    at.tiles += at.in_tile[tile] > 0
+    _note_shared(at, actor, tile, sign)
     if sign < 0:
         at.paid -= at.price[core] if at.count[core] == 0 else 0
     _charge(at, core, sign * at.problem.tau[actor, at.problem.core_type[core]])
@@ -172,8 +241,10 @@ def _put_actor(at: Tree, actor: cython.Py_ssize_t, core: cython.longlong, sign: 
 @cython.exceptval(check=False)
 def _put_buffer(at: Tree, b: cython.Py_ssize_t, memory: cython.longlong, sign: cython.longlong) -> cython.void:
     k: cython.Py_ssize_t
+    size: cython.longlong = max(1, at.problem.delay[b]) * at.problem.token_bytes[b]
     at.place[b] = memory
-    at.used[memory] += sign * max(1, at.problem.delay[b]) * at.problem.token_bytes[b]
+    at.used[memory] += sign * size
+    at.held += sign * size if memory < at.price.shape[0] else 0
     _access(at, b, at.core[at.problem.src[b]], memory, sign)
     for k in range(at.mapping.readers.starts[b], at.mapping.readers.starts[b + 1]):
         e = at.mapping.readers.members[k]
@@ -183,16 +254,18 @@ def _put_buffer(at: Tree, b: cython.Py_ssize_t, memory: cython.longlong, sign: c
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _consumer(at: Tree, b: cython.Py_ssize_t) -> cython.longlong:
-    """Return the core that CONS means for a buffer."""
+def _end(at: Tree, b: cython.Py_ssize_t, number: cython.Py_ssize_t) -> cython.longlong:
+    """Return the core of a buffer's writer (number 0), of a reader, or of the one that CONS means (1)."""
     first: cython.Py_ssize_t = at.mapping.readers.starts[b]
     last: cython.Py_ssize_t = at.mapping.readers.starts[b + 1]
-    core: cython.longlong = at.core[at.problem.dst[at.mapping.readers.members[first]]]
-    best: cython.longlong = core
     most: cython.longlong = 0
     votes: cython.longlong
-    if not at.common_tile:
+    if number == 0:
+        return at.core[at.problem.src[b]]
+    core: cython.longlong = at.core[at.problem.dst[at.mapping.readers.members[first + number - 1]]]
+    if at.consumer != 1:
         return core
+    best: cython.longlong = core
     for k in range(first, last):
         core = at.core[at.problem.dst[at.mapping.readers.members[k]]]
         votes = 0
@@ -208,29 +281,35 @@ def _consumer(at: Tree, b: cython.Py_ssize_t) -> cython.longlong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _memory(at: Tree, b: cython.Py_ssize_t, decision: cython.longlong) -> cython.longlong:
-    """Return the memory that a decision names; -1 if an earlier one names it too, or if it has no room."""
+def _memory(at: Tree, b: cython.Py_ssize_t, choice: cython.longlong) -> cython.longlong:
+    """Return the memory of a choice: of the core and the tile of each end, then the global one.
+
+    -1 if an earlier one is the same, or if it has no room.
+    """
     cores: cython.longlong = at.problem.core_tile.shape[0]
     memory: cython.longlong = at.problem.limits.shape[0] - 1
-    writer: cython.longlong = at.core[at.problem.src[b]]
-    reader: cython.longlong
-    if decision == 0:
-        memory = writer
-    elif decision == 1:
-        memory = cores + at.problem.core_tile[writer]
-    elif decision < GLOBAL:
-        reader = _consumer(at, b)
-        if decision == 2:
-            memory = reader
-            if reader == writer:
+    if choice + 1 < _choices(at, b):
+        memory = _end(at, b, choice // 2)
+        for other in range(choice // 2):
+            core = _end(at, b, other)
+            if core == memory or (choice % 2 and at.problem.core_tile[core] == at.problem.core_tile[memory]):
                 return -1
-        else:
-            memory = cores + at.problem.core_tile[reader]
-            if at.problem.core_tile[reader] == at.problem.core_tile[writer]:
-                return -1
-    if at.used[memory] + max(1, at.problem.delay[b]) * at.problem.token_bytes[b] > at.problem.limits[memory]:
+        if choice % 2:
+            memory = cores + at.problem.core_tile[memory]
+    size: cython.longlong = max(1, at.problem.delay[b]) * at.problem.token_bytes[b]
+    if memory < cores and (size > at.largest[memory] or at.held + size > at.most_held):
         return -1
-    return memory
+    return memory if at.used[memory] + size <= at.problem.limits[memory] else -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _choices(at: Tree, b: cython.Py_ssize_t) -> cython.longlong:
+    """Return the number of choices of a memory."""
+    if at.consumer != 2:
+        return GLOBAL + 1
+    return 2 * (at.mapping.readers.starts[b + 1] - at.mapping.readers.starts[b]) + 3
 
 
 @cython.cfunc
@@ -257,7 +336,7 @@ def _is_first(at: Tree, core: cython.Py_ssize_t) -> cython.bint:
 @cython.exceptval(check=False)
 def _busiest(at: Tree) -> cython.longlong:
     most: cython.longlong = 0
-    for i in range(at.load.shape[0]):
+    for i in range(at.first, at.load.shape[0]):
         most = max(most, at.load[i])
     return most
 
@@ -268,11 +347,18 @@ def _busiest(at: Tree) -> cython.longlong:
 def _may_lead(at: Tree, load: cython.longlong, work: cython.longlong) -> cython.bint:
     """True if at some price the busiest resource, and all cores together, leave room for a period below the rival's."""
     j: cython.Py_ssize_t
+    carried: cython.longlong = at.crossbars + at.left[1, at.depth] + cython.cast(cython.longlong, at.more * at.apart)
+    load = max(load, at.load[at.load.shape[0] - 1] + at.apart)
     for j in range(at.most.shape[0]):
         if load >= at.rival[j]:  # these fall
             return False
         at.checked += 1
-        if at.paid <= at.most[j] and at.priced + work <= (at.rival[j] - 1) * at.most[j]:
+        if at.paid > at.most[j] or at.priced + work > (at.rival[j] - 1) * at.most[j]:
+            continue
+        tiles: cython.longlong = at.in_tile.shape[0]
+        if at.cheapest > 0:
+            tiles = min(tiles, at.tiles + (at.most[j] - at.paid) // at.cheapest)
+        if carried <= (at.rival[j] - 1) * tiles:
             return True
     return False
 
@@ -296,7 +382,7 @@ def _undo(at: Tree) -> cython.void:
 def _decide(at: Tree) -> cython.bint:
     """Decide the next item in the next way that may lead somewhere; False if there is none."""
     item: cython.longlong = at.item[at.depth]
-    choices: cython.longlong = at.count.shape[0] if item >= 0 else GLOBAL + 1
+    choices: cython.longlong = at.count.shape[0] if item >= 0 else _choices(at, -1 - item)
     choice: cython.longlong
     while at.choice[at.depth] < choices:
         choice = at.choice[at.depth]
@@ -314,7 +400,7 @@ def _decide(at: Tree) -> cython.bint:
         at.depth += 1
         at.checked += at.load.shape[0]
         load = _busiest(at)
-        if _may_lead(at, load, at.work[at.depth]):
+        if _may_lead(at, load, at.left[0, at.depth]):
             at.busiest[at.depth] = load
             at.choice[at.depth] = 0
             return True
@@ -349,6 +435,14 @@ def next_mapping(at: Tree, steps: cython.longlong) -> int:
     with cython.nogil:
         found = _next(at, at.steps + steps)
     return int(found)
+
+
+def begin_again(at: Tree) -> None:
+    """Go back to the root, where all is to be looked at."""
+    with cython.nogil:
+        while at.depth > 0:
+            _undo(at)
+        at.choice[0] = 0
 
 
 def first_branch(at: Tree) -> int:
