@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
@@ -13,6 +14,8 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
+from shorthaul.affine.replay.cdag import ConcreteCdag
+from shorthaul.affine.replay.tile_order import IntArray
 from shorthaul.affine.workloads import cases
 
 
@@ -51,3 +54,11 @@ def _bound_of(name: str, profile: str) -> AffineBound:
 def upper_of(name: str) -> UpperBound:
     """Return the derived order of a built-in kernel."""
     return upper_bound(kernel(name))
+
+
+def is_legal(order: IntArray, cdag: ConcreteCdag) -> bool:
+    """True if every vertex of an order comes after those that it reads."""
+    place = np.full(cdag.n, -1)
+    place[order] = np.arange(len(order))
+    readers = np.repeat(place, np.diff(cdag.starts))
+    return bool((place[cdag.operands] < readers)[readers >= 0].all())

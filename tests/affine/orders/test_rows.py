@@ -110,7 +110,7 @@ FIELDS = """void f(int T, int n, double u[n][n], double v[n][n]) {
 
 @needs_compiler
 def test_innermost_loops_go_along_memory(tmp_path: Path) -> None:
-    text = shorthaul.affine.code(FIELDS, size="T=20,n=30,S=400", effort=1.5).extra["code"]
+    text = shorthaul.affine.code(FIELDS, size="T=20,n=30,S=400", effort=0.3).extra["code"]
     assert_agrees(run(text, tmp_path, *SANITIZED))
     body = text[text.index("/* S0, S1 */") :].split("\n}")[0]
     heads = [line for line in body.splitlines() if "for (long c" in line]

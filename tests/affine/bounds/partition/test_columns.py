@@ -148,6 +148,6 @@ def test_fields_read_at_their_place_are_values() -> None:
           }
     }""")
     sizes = {"T": 300, "N": 1_200, "S": 4_096}
-    found = lower_bound(program, flow=(flow := flow_dependences(program)), sizes=sizes, search=Search(effort=0.7))
+    found = lower_bound(program, flow=(flow := flow_dependences(program)), sizes=sizes, search=Search(effort=0.3))
     assert found.value(sizes) >= 22_000_000
     assert not verify(program, as_bound(program, found, sizes, flow).document(), sizes)[0]

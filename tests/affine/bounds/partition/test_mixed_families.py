@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 from tests.affine.check.test_largest_parts import members
-from tests.affine.derived import quick
+from tests.affine.derived import is_legal, quick
 
 from shorthaul.affine import program_from_text
 from shorthaul.affine.bounds.best import lower_bound
@@ -82,15 +82,14 @@ def in_tiles(name: str, cdag: ConcreteCdag) -> Iterator[np.ndarray]:
     for number, vertex in enumerate(computed):
         iterators = by_name[cdag.names[cdag.owner[vertex]]].iterators
         at[number, ["bih".index(one) for one in iterators]] = cdag.coordinates[vertex, : len(iterators)]
-    owner, last = cdag.owner[computed], np.full(cdag.n, -1)
+    owner = cdag.owner[computed]
     for tile in itertools.product((1, 2, 3, 8), repeat=3):
         tiles = (at // tile).T
         for outer in itertools.permutations(range(3)):
             for in_turn in (True, False):
                 keys = [*at.T[::-1], owner, *(tiles[one] for one in outer[::-1])]
                 order = computed[np.lexsort(keys if in_turn else [*keys, owner])]
-                last[order] = np.arange(len(order))
-                if all((last[cdag.operands[cdag.starts[v] : cdag.starts[v + 1]]] < last[v]).all() for v in order):
+                if is_legal(order, cdag):
                     yield order
 
 

@@ -413,7 +413,7 @@ def test_what_is_changed_in_place_comes_with_its_last_reader(text: str, most: fl
     here = at_sizes(upper, flow, sizes, Search(effort=0.2))
     loads, exact = replayed(here, flow, sizes)
     assert loads <= here.value(sizes) or not exact
-    found = bound(flow.program, size="n=1500,S=32768", effort=0.7)
+    found = bound(flow.program, size="n=1500,S=32768", effort=0.2)
     assert found.extra["upper"] is not None
     assert found.extra["upper"]["value"] < most
     assert 2 * found.bound.value > found.extra["upper"]["value"]

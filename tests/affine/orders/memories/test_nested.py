@@ -5,15 +5,14 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from tests.affine.derived import flow_of, kernel, quick, upper_of
+from tests.affine.derived import flow_of, is_legal, kernel, quick, upper_of
 
 from shorthaul.affine.orders.memories.levels import at_levels
 from shorthaul.affine.orders.memories.nested import NestedStep, nested
 from shorthaul.affine.orders.upper_bound import UpperBound
-from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
-from shorthaul.affine.replay.tile_order import IntArray, tiled_order
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.replay.tile_order import tiled_order
 from shorthaul.graphs.replay import belady_loads
 
 LINES, PLANES = ("jacobi-1d", "heat-1d", "seidel-1d"), ("jacobi-2d", "seidel-2d", "jacobi-2d-9pt", "heat-3d")
@@ -24,15 +23,6 @@ def in_tiles(name: str, words: list[int], sizes: dict[str, int]) -> UpperBound |
     (step,) = upper_of(name).steps
     made = nested(step.plain if not hasattr(step, "policy") else step, words, sizes)  # type: ignore[arg-type]
     return None if made is None else replace(upper_of(name), steps=(made,))
-
-
-def is_legal(order: IntArray, cdag: ConcreteCdag) -> bool:
-    """True if every vertex comes after those that it reads."""
-    place = np.full(cdag.n, -1)
-    place[order] = np.arange(len(order))
-    return all(
-        (place[cdag.operands[cdag.starts[vertex] : cdag.starts[vertex + 1]]] < place[vertex]).all() for vertex in order
-    )
 
 
 @pytest.mark.parametrize("name", quick(LINES + PLANES, ("heat-1d",)))
