@@ -67,7 +67,7 @@ def test_what_is_within(more: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "steps", "n"), quick([(LINE, 40, 30), (LINE, 60, 12), (PLANE, 30, 9)], [(LINE, 40, 30)])
+    ("text", "steps", "n"), quick([(LINE, 40, 30), (LINE, 60, 20), (PLANE, 30, 9)], [(LINE, 40, 30)])
 )
 def test_no_skewed_order_beats_it(text: str, steps: int, n: int) -> None:
     program = program_from_text(text)
