@@ -75,12 +75,10 @@ NEAR_TIMES: Final = 2.0
 #: How many times as much effort a pass gets at once when its layers are past their widest.
 NARROWING_TIMES: Final = 3.0
 #: How often prices climb, and what each climb, each beam that they guide and the pass after them take of a turn.
-#: Computed sets per effort of the turn that have prices; parts have some from the second turn on, if so much effort is
-#: left: with less, tables prove a word or two more of some knn above 60 nodes (12 of effort). Where sets are many, what
-#: the climb and the pass after it take of the turn, or of this part of what is left.
+#: Computed sets per effort of the turn that have prices. Where sets are many, what the climb and the pass after it take
+#: of the turn, or of this part of what is left.
 CLIMBS: Final = 4
 PRICED_SETS: Final = 2**16
-PARTS_FROM: Final = 9.0
 MANY_SHARE: Final = 1.5
 MANY_PART: Final = 0.25
 CLIMB_SHARE: Final = 1.2

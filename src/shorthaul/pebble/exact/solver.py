@@ -24,6 +24,7 @@ from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.states import automorphisms as symmetry
 from shorthaul.pebble.states import potentials
 from shorthaul.pebble.states.layered_search import Cut, Layers, Outcome, layered, tables
+from shorthaul.pebble.states.pattern_database_kernels import Patterns
 from shorthaul.pebble.states.potentials import NO_POTENTIAL, Potentials
 
 
@@ -58,8 +59,8 @@ def solve(
         solver.raise_to(bounding(solver.best))
     turn = effort
     while not solver.is_done():
-        solver.use_tables(turn)
         solver.use_potential(turn)
+        solver.use_tables(turn)
         solver.run(turn)
         if not solver.is_done():
             solver.improve(turn)
@@ -83,7 +84,7 @@ class _Solver:
         self._automorphisms: IntArray | None = None
         self._main: Layers | None = None
         self._rising: Layers | None = None
-        self._target = self._step = 0
+        self._target = self._step = self._most_sets = 0
         self._turn = 0
         self._short = tuning.WITHOUT_PRICES_SHARE if cdag.n <= potentials.MOST_NODES else tuning.WITHOUT_TABLES_SHARE
         self.best, self.bound = best, bound
@@ -127,11 +128,14 @@ class _Solver:
         self._start_over(effort)
 
     def _start_over(self, effort: float, share: float = 0.0) -> None:
-        """Begin the pass below the best plan, whichever way is shorter, and go on for a while."""
+        """Go on with the pass below the best plan for a while, or begin one where the other way is shorter."""
         whole = self._turn_around(effort)
         if self.gap() <= 0:
             return
-        self._main = self._layers(self.best.traffic(self._cdag.weights))
+        if self._main is None or self._main.outgrown or self._main.is_from_end != self._from_end:
+            self._main = self._layers(self.best.traffic(self._cdag.weights))
+        else:
+            self._main.guide(self._patterns(self._from_end), self._potential[self._from_end])
         is_near = whole < tuning.NEAR_SHARE * self._search.left()
         self._continue_main(max((share or self._short) * effort, tuning.NEAR_TIMES * whole if is_near else 0.0))
 
@@ -165,15 +169,11 @@ class _Solver:
         """Begin the pass again with a potential of what is still to come, after beams that it guides."""
         if self.gap() <= 0 or self._search.expired():
             return
-        if self._prices is None or not self._prices.is_whole:
-            is_short = self._prices is None and self._search.left() < tuning.PARTS_FROM
+        most_sets = int(tuning.PRICED_SETS * effort)
+        if most_sets > self._most_sets and not (self._prices and self._prices.is_whole):
+            self._most_sets = most_sets
             self._prices = potentials.initial_prices(
-                self._cdag,
-                self._budget,
-                most_sets=int(tuning.PRICED_SETS * effort),
-                whole=effort <= tuning.FIRST_TURN or is_short,
-                search=self._search,
-                start=self._prices,
+                self._cdag, self._budget, most_sets=most_sets, search=self._search, start=self._prices
             )
         found = self._prices
         if found is None or found.is_flat or self._search.expired():
@@ -262,10 +262,13 @@ class _Solver:
             self._budget,
             limit,
             self._given[from_end],
-            patterns=self._chosen.from_end if from_end else self._chosen.from_start,
+            patterns=self._patterns(from_end),
             potential=self._potential[from_end],
             automorphisms=self._automorphisms,
         )
+
+    def _patterns(self, from_end: bool) -> Patterns:
+        return self._chosen.from_end if from_end else self._chosen.from_start
 
     def raise_to(self, bound: int) -> None:
         """Take a lower bound that is proven."""

@@ -220,6 +220,15 @@ class Layers:
         self._limit = min(self._limit, -(-limit // self._sets.unit))
 
     @property
+    def is_from_end(self) -> bool:
+        """True if it goes against the order of time."""
+        return self._sets.from_end
+
+    def guide(self, patterns: Patterns, potential: Potential) -> None:
+        """Take other tables and another potential for the layers to come: what these cut off ends there as well."""
+        self._patterns, self._potential = patterns, potential
+
+    @property
     def proven(self) -> int:
         """A lower bound on the excess of every plan if no state was cut."""
         if not self._complete:

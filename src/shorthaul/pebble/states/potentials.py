@@ -159,11 +159,10 @@ def initial_prices(
     budget: int,
     *,
     most_sets: int = _FEW_SETS,
-    whole: bool = False,
     search: Search | None = None,
     start: Potentials | None = None,
 ) -> Potentials | None:
-    """Return the prices to begin with; None if the graph has too many nodes, weights or, ``whole``, computed sets.
+    """Return the prices to begin with; None if the graph has too many nodes or weights.
 
     They are of the largest part with at most so many computed sets, and at first those of ``start``, a smaller part.
 
@@ -179,7 +178,7 @@ def initial_prices(
     chains = chains_of(cdag)
     order = least_needed(cdag, chains)
     most_sets = min(_MOST_SETS, most_sets)
-    fewest, most = max(0, chains.computed - _MOST_COMPUTED), 0 if whole else len(order)
+    fewest, most = max(0, chains.computed - _MOST_COMPUTED), len(order)
     fitting: tuple[Chains, Problem, Lattice] | None = None
     while fewest <= most and not (search is not None and search.expired()):
         dropped = (fewest + min(most, fewest + _MORE_DROPPED)) // 2
