@@ -81,16 +81,6 @@ class _File:
         known = [name for name in self.code.arguments if name in passed or name in self.code.integers]
         rest = [name for name in (*self.code.integers, *passed) if name not in known]
         self.arguments = [*known, *rest]
-        for buffer in order.storage.buffers.values():
-            if any(
-                not text for text in _data(buffer.array, self.code.declarations[buffer.array], is_global=False).extents
-            ):
-                raise InputError(
-                    "its extents are not declared, and the order needs room for several of its values",
-                    place="array",
-                    value=buffer.array,
-                    cure="declare it with all its extents, as in double a[n][m]",
-                )
 
     def text(self) -> str:
         """Return the whole file."""

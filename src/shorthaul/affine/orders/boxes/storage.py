@@ -119,8 +119,11 @@ class Storage:
         return storage
 
     def fits(self, array: str, sizes: Mapping[str, int]) -> bool:
-        """True if the buffer of ``array`` is no larger than all arrays together at ``sizes``."""
+        """True if the buffer of ``array`` is no larger than all arrays together at ``sizes``, and C can declare it."""
         program = self.flow.program
+        declared = program.code.declarations.get(array, "")
+        if "*" in declared or "[]" in declared:  # its extents are not known
+            return False
         return _box(self.buffers[array].elements, sizes) <= sum(
             _box(elements, sizes) for elements in _touched(program).values()
         )
