@@ -29,7 +29,6 @@ from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.plan import CodeExtra, Plan
 from shorthaul.affine.verbs import coding
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH
-from shorthaul.core.errors import InputError
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")

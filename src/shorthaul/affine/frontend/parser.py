@@ -30,6 +30,7 @@ from shorthaul.affine.frontend.rewriting.procedures import with_calls_written_ou
 from shorthaul.affine.frontend.rewriting.scopes import names_as_written, with_names_apart
 from shorthaul.affine.frontend.rewriting.structures import Structures, flattened, named, structures_in
 from shorthaul.affine.frontend.rewriting.trees import assigned, nodes, words_of
+from shorthaul.affine.frontend.rewriting.versions import with_versions
 from shorthaul.affine.frontend.rewriting.walking import without_walking
 from shorthaul.affine.model import Place
 from shorthaul.core.errors import InputError, unknown_name
@@ -120,7 +121,8 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         definition.body = inlined(definition.body, written, declarations, outside)
         find = _region if "#pragma scop" in chosen.text else _whole
         body, constants = find(definition.body, declarations, chosen.name)
-        items = without_exchanges(with_moves_apart(with_steps_as_numbers(body, integers)), declarations, constants)
+        body = with_versions(with_moves_apart(with_steps_as_numbers(body, integers)), declarations)
+        items = without_exchanges(body, declarations, constants)
         plain = c_ast.Compound(without_walking(items, declarations, constants))
         tables = tables_in([plain], plain)
         own = {node.name for node in nodes([plain]) if isinstance(node, c_ast.Decl)} | {*declarations} - outside.keys()

@@ -11,9 +11,8 @@ from pycparser import c_ast
 from shorthaul.affine.frontend.constants import NO_LITERALS
 from shorthaul.affine.frontend.expressions import c_text
 from shorthaul.affine.frontend.parser import Region
-from shorthaul.affine.frontend.rewriting.trees import assigned, nodes, words_of
+from shorthaul.affine.frontend.rewriting.trees import assigned, is_integer, nodes, words_of
 
-_INTEGER_WORDS = {"int", "long", "short", "unsigned", "signed", "char", "size_t", "ssize_t", "ptrdiff_t", "uint"}
 _BYTES = {"float": 4, "char": 1, "short": 2, "int": 4, "unsigned": 4, "bool": 1, "_Bool": 1}
 
 
@@ -60,14 +59,14 @@ def symbols(region: Region) -> Symbols:
     data = set()
     for name in (mentioned - NO_LITERALS) | set(declared):
         is_index = name in known or name in index_names | asked
-        if not (_is_integer(declared[name]) if name in declared else is_index):
+        if not (is_integer(declared[name]) if name in declared else is_index):
             data.add(name)
     written = changed | loops
     data |= _of_data(region.body, data, index_names | loops)
     constants = {
         name: value
         for name, value in region.constants.items()
-        if name not in written and name in declared and _is_integer(declared[name])
+        if name not in written and name in declared and is_integer(declared[name])
     }
     return Symbols(frozenset(written), frozenset(data), constants, frozenset(loops), declared)
 
@@ -119,13 +118,6 @@ def element_bytes(declared: Any) -> int:
             if word in {f"int{bits}_t", f"uint{bits}_t", f"__int{bits}", f"_Float{bits}"}:
                 return bits // 8
     return 8
-
-
-def _is_integer(declared: Any) -> bool:
-    if isinstance(declared, c_ast.ArrayDecl | c_ast.PtrDecl):
-        return False
-    words = words_of(declared)
-    return bool(words) and all(word in _INTEGER_WORDS or word.endswith("_t") for word in words)
 
 
 def _identifiers(items: Any, *, arrays: bool = True) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pycparser import c_ast
 
 #: What operators that count add to their operand; those with p return what it was before.
 STEPS: Final = {"p++": 1, "++": 1, "p--": -1, "--": -1}
+_INTEGER_WORDS = {"int", "long", "short", "unsigned", "signed", "char", "size_t", "ssize_t", "ptrdiff_t", "uint"}
 #: Most nodes of a tree, which nothing is inside of.
 _LEAVES: Final = frozenset({c_ast.ID, c_ast.Constant, c_ast.IdentifierType})
 
@@ -117,6 +118,14 @@ def kind_of(declared: Any) -> Any:
 def words_of(declared: Any) -> list[str]:
     """Return the words of the type inside of a declaration; none for structures."""
     return list(getattr(kind_of(declared), "names", []))
+
+
+def is_integer(declared: Any) -> bool:
+    """True for a type of integers, but for pointers and arrays."""
+    if isinstance(declared, c_ast.ArrayDecl | c_ast.PtrDecl):
+        return False
+    words = words_of(declared)
+    return bool(words) and all(word in _INTEGER_WORDS or word.endswith("_t") for word in words)
 
 
 def joined(values: Sequence[Any], operator: str, at: Any) -> Any:
