@@ -32,7 +32,7 @@ def solve(stored: StoredTree, search: Search, effort: float) -> tuple[StoredTree
 
     A layout of as many hops as the bound is searched for; if there is none the bound is one hop higher.
     """
-    bound = energy_bound(Tree(stored.parent), stored.grid, stored.vertex)
+    bound = energy_bound(Tree(stored.parent), stored.grid, stored.vertex, search=search)
     least, best = int(bound.value), edge_energy(stored.parent, stored.x, stored.y)[0]
     part = search.within(effort)
     while least < best and not part.expired():
