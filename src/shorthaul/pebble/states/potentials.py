@@ -5,6 +5,16 @@ linear program whose optimum weighs all values and all orders against the capaci
 gradient of the softened bound (Nesterov), and sets and steps through which no plan below the limit can lead are
 dropped on the way. In large graphs entries share prices, so that sets which no gradient meets are priced too, and climb
 only where a bound is near the least. What a bound claims is computed in whole numbers.
+
+**Against time.** What a step is charged and the potential behind it are no less than the potential before it. So the
+way to a state (computed set D, red values R) was charged the potential of the start at least, and what all ways to D
+take beyond that (:func:`potential_kernels.look_back`), less the potential of the state. A search from the end has
+charged what comes after; and since it charges where a value leaves against time, it has charged the load of each live
+value that is out, and the store of one that was computed, which the way to the state was charged for, too: these are
+taken off. Of a red value that leaves later on it has charged the store. If the value is saved by now, so has the way to
+the state, and one of the two is taken off; if not, the value counts in the potential as unsaved. The search does not
+know, so the dearer of the two is taken off. Of values that have no price nothing is: what they are charged is not in
+the potential. What is left depends on D and on the red values one by one: it is a potential of the same kind.
 """
 
 from __future__ import annotations
@@ -389,10 +399,7 @@ class Potentials:
     def potential(self, search: Search, *, from_end: bool = False) -> Potential:
         """Return the potential for a search below the limit, in time or against it; none if time is up.
 
-        A step takes no more from the potential than it is charged, so what leads to a state is charged the potential of
-        the start, and what the way to its set takes more than it has to, less the potential of the state. A search from
-        the end has charged those of its values that are out already (their load, and a store if they are computed), so
-        these are taken off, and where a red value has left later on, a store that may have come before.
+        With ``from_end`` it is that of a search against time (see above).
         """
         lattice = self._lattice
         found = self._exact(self._best_prices, search)
