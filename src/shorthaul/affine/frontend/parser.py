@@ -121,8 +121,8 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         definition.body = inlined(definition.body, written, declarations, outside)
         find = _region if "#pragma scop" in chosen.text else _whole
         body, constants = find(definition.body, declarations, chosen.name)
-        body = with_versions(with_moves_apart(with_steps_as_numbers(body, integers)), declarations)
-        items = without_exchanges(body, declarations, constants)
+        counted = with_versions(with_moves_apart(with_steps_as_numbers(body, integers)), declarations)
+        items = without_exchanges(counted, declarations, constants)
         plain = c_ast.Compound(without_walking(items, declarations, constants))
         tables = tables_in([plain], plain)
         own = {node.name for node in nodes([plain]) if isinstance(node, c_ast.Decl)} | {*declarations} - outside.keys()

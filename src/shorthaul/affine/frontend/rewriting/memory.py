@@ -9,16 +9,17 @@ from pycparser import c_ast
 
 from shorthaul.affine.frontend.expressions import c_text
 from shorthaul.affine.frontend.rewriting.places import is_pointer
-from shorthaul.affine.frontend.rewriting.pointers import element, place
 from shorthaul.affine.frontend.rewriting.structures import free_name, loop_of
 from shorthaul.affine.frontend.rewriting.trees import (
     copied,
+    element,
     element_of,
     in_blocks,
     is_name,
     joined,
     names_in,
     nodes,
+    place,
     target_of,
     words_of,
 )

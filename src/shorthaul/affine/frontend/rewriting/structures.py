@@ -12,8 +12,16 @@ from typing import Any
 
 from pycparser import c_ast
 
-from shorthaul.affine.frontend.rewriting.pointers import element
-from shorthaul.affine.frontend.rewriting.trees import copied, element_of, in_blocks, kind_of, nodes, rewritten, words_of
+from shorthaul.affine.frontend.rewriting.trees import (
+    copied,
+    element,
+    element_of,
+    in_blocks,
+    kind_of,
+    nodes,
+    rewritten,
+    words_of,
+)
 
 #: Structures by the words that name them, "struct point" or the name of a type.
 Structures = dict[str, Any]

@@ -36,11 +36,11 @@ from shorthaul.affine.frontend.rewriting.places import (
     is_pointer,
     is_read,
 )
-from shorthaul.affine.frontend.rewriting.pointers import element
 from shorthaul.affine.frontend.rewriting.trees import (
     STEPS,
     assigned,
     copied,
+    element,
     is_name,
     names_in,
     nodes,
