@@ -32,6 +32,14 @@ def assert_same(left: Program, right: Program) -> None:
 
 
 EQUAL = {
+    "an index set twice": (
+        "for (int i = 0; i < n; i++) { int l = i - 1; if (l < 0) { l = 0; } c[i] = d[l]; }",
+        "for (int i = 0; i < n; i++) c[i] = d[i > 0 ? i - 1 : 0];",
+    ),
+    "ends of tiles": (
+        "int e; for (int t = 0; t < n; t += 4) { e = t + 4; if (e > n) e = n; for (int i = t; i < e; i++) c[i] = 0; }",
+        "for (int t = 0; t < n; t += 4) for (int i = t; i < (t + 4 < n ? t + 4 : n); i++) c[i] = 0;",
+    ),
     "rest by a parameter": (
         "for (int i = 0; i < n; i++) c[i] = d[(i + 1) % n];",
         "for (int i = 0; i < n; i++) c[i] = d[i < n - 1 ? i + 1 : 0];",
@@ -420,3 +428,16 @@ def test_factors_in_subscripts_are_numbers_where_rows_need_them() -> None:
         "for (int a = 0; a < m; a++) for (int b = 0; b < n; b++) x[a * LDA + b] = 0;", head, "#define LDA 64\n"
     )
     assert "LDA" in rows.parameters  # one that is a length of rows stays a parameter
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int l = 0; for (int i = 0; i < n; i++) { if (i > 2) l = i - 2; c[i] = d[l]; }",  # goes on from an iteration
+        "for (unsigned i = 0; i < n; i++) { unsigned l = i - 1; if (l >= n) l = 0; c[i] = d[l]; }",  # is never below 0
+        "for (int i = 0; i < n; i++) { int l = 0; if (d[i] > 1) l = i; if (l > 3) l = 3; c[i] = d[l]; }",
+    ],
+)
+def test_indices_set_twice_that_are_no_functions_of_loops(body: str) -> None:
+    with pytest.raises(InputError):
+        written(body)
