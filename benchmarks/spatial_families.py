@@ -137,6 +137,17 @@ def folders(n: int, rng: Generator) -> Parents:
     return parent + rng.permutation(held)[: n - count].tolist()
 
 
+def hubs(n: int, rng: Generator) -> Parents:
+    """A random recursive tree of hubs of unlike sizes; six in seven of the other vertices are at one of these."""
+    count = max(3, n // 30)
+    sizes = np.cumsum(rng.dirichlet(np.full(count, 2.0)))
+    parent = [-1, *(int(rng.integers(v)) for v in range(1, count))]
+    for v in range(count, n):
+        is_leaf = v == count or rng.random() < 6 / 7
+        parent.append(int(np.searchsorted(sizes, rng.random() * sizes[-1])) if is_leaf else int(rng.integers(count, v)))
+    return parent
+
+
 FAMILIES: dict[str, Callable[[int, Generator], Parents]] = {
     "search tree": search_tree,
     "Galton-Watson": galton_watson,
@@ -148,6 +159,7 @@ FAMILIES: dict[str, Callable[[int, Generator], Parents]] = {
     "phylogeny": phylogeny,
     "comb": comb,
     "folders": folders,
+    "hubs": hubs,
 }
 
 
