@@ -69,11 +69,6 @@ TABLES_PART: Final = 0.25
 #: What passes that tell the better way to search take of a turn each way, and in how many steps their limits rise.
 DIRECTION_SHARE: Final = 0.1
 DIRECTION_STEPS: Final = 8
-#: A pass that seems to take less than this part of what is left goes on until it has taken so many times as much.
-NEAR_SHARE: Final = 0.3
-NEAR_TIMES: Final = 2.0
-#: How many times as much effort a pass gets at once when its layers are past their widest.
-NARROWING_TIMES: Final = 3.0
 #: How often prices climb, and what each climb, each beam that they guide and the pass after them take of a turn.
 #: Computed sets per effort of the turn that have prices. Where sets are many, what the climb and the pass after it take
 #: of the turn, or of this part of what is left.

@@ -129,26 +129,22 @@ class _Solver:
 
     def _start_over(self, effort: float, share: float = 0.0) -> None:
         """Go on with the pass below the best plan for a while, or begin one where the other way is shorter."""
-        whole = self._turn_around(effort)
+        self._turn_around(effort)
         if self.gap() <= 0:
             return
+        for one in (self._main, self._rising):
+            if one is not None:
+                one.guide(self._patterns(one.is_from_end), self._potential[one.is_from_end])
         if self._main is None or self._main.outgrown or self._main.is_from_end != self._from_end:
             self._main = self._layers(self.best.traffic(self._cdag.weights))
-        else:
-            self._main.guide(self._patterns(self._from_end), self._potential[self._from_end])
-        is_near = whole < tuning.NEAR_SHARE * self._search.left()
-        self._continue_main(max((share or self._short) * effort, tuning.NEAR_TIMES * whole if is_near else 0.0))
+        self._continue_main((share or self._short) * effort)
 
-    def _turn_around(self, effort: float) -> float:
-        """Search from the start or from the end, whichever gets further with passes below parts of the limit.
-
-        Returns what the pass below the whole limit takes if each step goes on to take as many times as much.
-        """
+    def _turn_around(self, effort: float) -> None:
+        """Search from the start or from the end, whichever gets further with passes below parts of the limit."""
         scores = {False: (0, 0.0), True: (0, 0.0)}
-        whole = dict.fromkeys(scores, float("inf"))
         share = min(tuning.DIRECTION_SHARE * effort, tuning.DIRECTION_SHARE * self._search.left())
         for from_end in scores:
-            part, before = self._part(share), 0.0
+            part = self._part(share)
             for step in range(1, tuning.DIRECTION_STEPS + 1):
                 spent = part.spent()
                 excess = (self.best.traffic(self._cdag.weights) - self._least) * step // tuning.DIRECTION_STEPS
@@ -157,13 +153,9 @@ class _Solver:
                 ):
                     break
                 if self.gap() <= 0:
-                    return 0.0
-                taken = part.spent() - spent
-                scores[from_end] = (step, -taken)
-                whole[from_end] = taken * max(1.0, taken / before if before else 1.0) ** (tuning.DIRECTION_STEPS - step)
-                before = taken
+                    return
+                scores[from_end] = (step, spent - part.spent())
         self._from_end = scores[True] > scores[False]
-        return whole[self._from_end]
 
     def use_potential(self, effort: float) -> None:
         """Begin the pass again with a potential of what is still to come, after beams that it guides."""
@@ -292,8 +284,6 @@ class _Solver:
         traffic = self.best.traffic(self._cdag.weights)
         self._main.lower(traffic - self._least)
         outcome = self._main.run(self._part(effort))
-        if not outcome.finished and self._main.is_narrowing:
-            outcome = self._main.run(self._part(tuning.NARROWING_TIMES * effort))
         if not self._raise_by(outcome, traffic):
             self.raise_to(self._least + self._main.proven)
 

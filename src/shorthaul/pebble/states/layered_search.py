@@ -209,12 +209,6 @@ class Layers:
         """The number of states kept in complete layers."""
         return sum(len(layer.sets) for layer in self._layers)
 
-    @property
-    def is_narrowing(self) -> bool:
-        """True if the last complete layer has less than half the states of the widest: most is done."""
-        widths = [len(layer.sets) for layer in self._layers]
-        return 2 * widths[-1] < max(widths)
-
     def lower(self, limit: int) -> None:
         """Look for plans whose excess is below ``limit`` from now on."""
         self._limit = min(self._limit, -(-limit // self._sets.unit))
