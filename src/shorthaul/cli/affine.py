@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -63,6 +62,7 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
     """Find a tiled order that needs few loads at given sizes."""
     source = _read(workload, options.function)
     from shorthaul.affine.verbs import planning
+    from shorthaul.cli.output import finish
 
     result = planning.plan(source, options=options, search=search.search())
     if result.plan is None and output.output is not None:
@@ -70,7 +70,7 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
 
         cure = "'shorthaul affine code' writes the order as C"
         raise InputError(result.extra["not_listed"], place="--output", value=str(output.output), cure=cure)
-    _finish(result, source.workload, output, lambda stream: _print_orders(result, stream))
+    finish(result, output, details=lambda stream: _print_orders(result, stream))
 
 
 @verb(app, "check")
@@ -87,7 +87,7 @@ def check(
 
     Without a plan, brute force tests the dependences of the kernel and its bound.
     """
-    from shorthaul.cli.output import refuse_output
+    from shorthaul.cli.output import finish, refuse_output
 
     if plan_file is None:
         refuse_output(output, "comparisons")
@@ -99,7 +99,7 @@ def check(
     compared = [] if result.check is None else result.check.details.get("comparisons", [])
     columns = ("sizes", "how it is played", "bound", "loads")
     rows = [[item["sizes"], item["how"], item["bound"], item["loads"]] for item in compared]
-    _finish(result, source.workload, output, (lambda stream: print_table(columns, rows, file=stream)) if rows else None)
+    finish(result, output, details=(lambda stream: print_table(columns, rows, file=stream)) if rows else None)
 
 
 @verb(app, "sweep")
@@ -239,19 +239,3 @@ def _print_orders(result: Result[Plan, Any], stream: TextIO) -> None:
         print(f"derived order: at most {digits(upper['value'])} by its formula, {replayed:,} replayed", file=stream)
     for row in result.extra.get("levels", []):
         print(f"S = {row['S']:,}: {digits(row['loads_words'])} loads, at least {digits(row['bound'])}", file=stream)
-
-
-def _finish(
-    result: Result[Plan], program: Program, output: Output, details: Callable[[TextIO], object] | None = None
-) -> None:
-    from shorthaul.affine.formats.plans import plan_document, save_plan
-    from shorthaul.cli.output import finish
-
-    made = result.plan
-    finish(
-        result,
-        output,
-        plan_document=None if made is None else lambda: plan_document(made, program),
-        write_plan=None if made is None else lambda path: save_plan(path, made, program),
-        details=details,
-    )

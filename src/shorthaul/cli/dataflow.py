@@ -195,13 +195,10 @@ def throughput(workload: Input, options: ThroughputOptions, output: Output) -> N
     It may use any number of cores; the cycle that limits it is told.
     """
     from shorthaul.cli.output import finish
-    from shorthaul.dataflow.formats.schedules import save_schedule
     from shorthaul.dataflow.loading import graph_case
     from shorthaul.dataflow.verbs.analysing import throughput as find
 
-    result = find(graph_case(workload), options=options)
-    schedule: Any = result.plan
-    finish(result, output, plan_document=schedule.document, write_plan=lambda path: save_schedule(path, schedule))
+    finish(find(graph_case(workload), options=options), output)
 
 
 @verb(app, "buffers")
@@ -210,24 +207,13 @@ def buffers(workload: Input, options: BuffersOptions, search: TaskPlanSearchFlag
 
     The capacity of each is told.
     """
-    from shorthaul.cli.output import finish
-    from shorthaul.dataflow.formats.schedules import save_storage
     from shorthaul.dataflow.loading import graph_case
     from shorthaul.dataflow.verbs.analysing import buffers as find
 
     result = find(graph_case(workload), options=options, search=search.search())
     plan: Any = result.plan
-    from shorthaul.report.text import print_table
-
     rows = [(p.size, p.period, p.limited_by["limited_by"]) for p in plan.front]
-    columns = (f"storage ({plan.unit})", "period", "limited by")
-    finish(
-        result,
-        output,
-        plan_document=plan.document,
-        write_plan=lambda path: save_storage(path, plan),
-        details=lambda stream: print_table(columns, rows, file=stream),
-    )
+    _finish(result, output, (f"storage ({plan.unit})", "period", "limited by"), rows)
 
 
 @verb(app, "cases")
@@ -250,14 +236,6 @@ def _finish(
 ) -> NoReturn:
     """End a verb, with a table above the summary if it has rows."""
     from shorthaul.cli.output import finish
-    from shorthaul.dataflow.formats.documents import save_plan
     from shorthaul.report.text import print_table
 
-    plan: Any = result.plan
-    finish(
-        result,
-        output,
-        plan_document=None if plan is None else plan.document,
-        write_plan=lambda path: save_plan(path, plan),
-        details=(lambda stream: print_table(columns, rows, file=stream)) if rows else None,
-    )
+    finish(result, output, details=(lambda stream: print_table(columns, rows, file=stream)) if rows else None)

@@ -55,9 +55,14 @@ def _written(
 ) -> NoReturn:
     """Write and print a result: ``plan_document`` makes the plan as JSON for the result document, if one is wanted.
 
-    ``write_plan`` writes it in the engine's own format to the path after ``-o``, unless it has violations. ``details``
-    prints what stands above the summary, after everything is written.
+    ``write_plan`` writes it in the engine's own format to the path after ``-o``, unless it has violations. Both are as
+    the engine says, where a verb names none. ``details`` prints what stands above the summary, after everything is
+    written.
     """
+    form, plan = result.plan_file, result.plan
+    if form is not None:
+        plan_document = plan_document or (lambda: form.document(plan, form.workload))
+        write_plan = write_plan or (lambda path: form.save(path, plan, form.workload))
     target = output.output if isinstance(output, Output) else None
     if target is not None and write_plan is not None and result.plan is not None:
         if result.status is Status.INVALID:

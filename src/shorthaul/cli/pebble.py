@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -31,9 +30,7 @@ from shorthaul.pebble.options import (
 
 if TYPE_CHECKING:
     from shorthaul.core.cases import Source
-    from shorthaul.core.result import Result
     from shorthaul.pebble.model import Cdag
-    from shorthaul.pebble.plan import Plan
 
 app = group("Load / store schedules for any DAG on a small fast memory.")
 
@@ -53,33 +50,17 @@ def _load(text: str, options: GraphOptions) -> Source[Cdag]:
     return cdag_source(text, options)
 
 
-def _finish(
-    result: Result[Plan], cdag: Cdag, output: Output, details: Callable[[TextIO], object] | None = None
-) -> None:
-    """End a verb whose result may carry a plan of ``cdag``."""
-    from shorthaul.cli.output import finish
-    from shorthaul.pebble.formats.documents import plan_document, save_plan
-
-    made = result.plan
-    finish(
-        result,
-        output,
-        plan_document=None if made is None else lambda: plan_document(made, cdag),
-        write_plan=None if made is None else lambda path: save_plan(path, made, cdag),
-        details=details,
-    )
-
-
 @verb(app, "plan")
 def plan(
     workload: Input, read: GraphOptions, options: PlanOptions, search: TaskPlanSearchFlags, output: Output
 ) -> None:
     """Plan loads, stores and computations within a fast memory."""
+    from shorthaul.cli.output import finish
     from shorthaul.pebble.verbs import planning
 
     source = _load(workload, read)
     result = planning.plan(source, options=options, search=search.search())
-    _finish(result, source.workload, output)
+    finish(result, output)
 
 
 @verb(app, "memory")
@@ -90,6 +71,7 @@ def memory(
 
     The SRAM for it is estimated.
     """
+    from shorthaul.cli.output import finish
     from shorthaul.pebble.verbs import trade_off
 
     source = _load(workload, read)
@@ -104,7 +86,7 @@ def memory(
             rows = entries(sram["estimates"], columns)
             print_table(columns, rows, file=stream, title=f"SRAM: {sram['source']}")
 
-    _finish(result, source.workload, output, details)
+    finish(result, output, details=details)
 
 
 @verb(app, "sweep")
@@ -141,6 +123,7 @@ def run(workload: Input, read: GraphOptions, options: RunOptions, search: Search
 
     They pass through the fast memory, and are compared with the direct result.
     """
+    from shorthaul.cli.output import finish
     from shorthaul.pebble.verbs import planning
 
     source = _load(workload, read)
@@ -152,7 +135,7 @@ def run(workload: Input, read: GraphOptions, options: RunOptions, search: Search
             told = f"{done['kernel']}: {done['outputs']} outputs agree, largest relative error {done['error']:.2g}"
             print(told, file=stream)
 
-    _finish(result, source.workload, output, details)
+    finish(result, output, details=details)
 
 
 @verb(app, "bound")
@@ -190,7 +173,7 @@ def check(
 
     It tells every violation, the cost, and the peak.
     """
-    from shorthaul.cli.output import refuse_output
+    from shorthaul.cli.output import finish, refuse_output
 
     if plan_file is None:
         refuse_output(output, "bound")
@@ -198,7 +181,7 @@ def check(
 
     source = _load(workload, read)
     result = planning.check(source, plan_file, options=options, search=search.search())
-    _finish(result, source.workload, output)
+    finish(result, output)
 
 
 @verb(app, "code")
@@ -219,7 +202,6 @@ def code(
     """
     from shorthaul.cli.output import finish, text_file
     from shorthaul.core.files.outputs import put_bytes
-    from shorthaul.pebble.formats.documents import plan_document
     from shorthaul.pebble.verbs.coding import code as write
 
     c_file = text_file(c_file)
@@ -232,8 +214,7 @@ def code(
     elif text is not None and not output.json:
         sys.stdout.write(text)
         return
-    made = result.plan
-    finish(result, output, plan_document=None if made is None else lambda: plan_document(made, source.workload))
+    finish(result, output)
 
 
 @verb(app, "cases")

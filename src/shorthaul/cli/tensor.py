@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
@@ -50,10 +49,11 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
 
     The plan also has traversal orders, and what stays in fast memory between subgraphs.
     """
+    from shorthaul.cli.output import finish
     from shorthaul.tensor.verbs import planning
 
     result = planning.plan(_load(workload, options), options=options, search=search.search())
-    _finish(result, output, lambda stream: _print_groups(result, stream))
+    finish(result, output, details=lambda stream: _print_groups(result, stream))
 
 
 @verb(app, "bound")
@@ -81,7 +81,7 @@ def check(
 
     It tells every violation, the latency of every subgraph, and the cost.
     """
-    from shorthaul.cli.output import refuse_output
+    from shorthaul.cli.output import finish, refuse_output
 
     if plan_file is None:
         refuse_output(output, "bound")
@@ -94,7 +94,7 @@ def check(
         if plan_file is not None and result.extra["rules"] != "network":
             _print_subgraphs(result, stream)
 
-    _finish(result, output, details)
+    finish(result, output, details=details)
 
 
 @verb(app, "run")
@@ -112,6 +112,7 @@ def run(
 
     The outputs are compared with a direct evaluation.
     """
+    from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table
     from shorthaul.tensor.verbs import planning
 
@@ -123,7 +124,7 @@ def run(
         if told:
             print_table(tuple(told), [list(told.values())], file=stream, title="executed")
 
-    _finish(result, output, details)
+    finish(result, output, details=details)
 
 
 @verb(app, "sweep")
@@ -156,21 +157,6 @@ def cases(listing: Listing) -> None:
     from shorthaul.tensor.workloads.cases import CASES
 
     print_cases(CASES, listing)
-
-
-def _finish(result: Result[Plan], output: Output, details: Callable[[TextIO], object]) -> NoReturn:
-    from shorthaul.cli.output import finish
-
-    made, form = result.plan, result.plan_file
-    if made is None or form is None:
-        finish(result, output, details=details)
-    finish(
-        result,
-        output,
-        plan_document=lambda: form.document(made, form.workload),
-        write_plan=lambda path: form.save(path, made, form.workload),
-        details=details,
-    )
 
 
 def _print_groups(result: Result[Plan], stream: TextIO) -> None:
