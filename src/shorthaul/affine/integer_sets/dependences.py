@@ -194,9 +194,12 @@ class Conflicts:
 
     @cached_property
     def _of(self) -> dict[str, list[Access]]:
+        """Accesses by statement, without reads of what the statement writes: these conflict as the writes do."""
         result: dict[str, list[Access]] = {item.name: [] for item in self.program.statements}
-        for item in self.accesses:
-            result[item.statement].append(item)
+        for item in sorted(self.accesses, key=lambda item: not item.writes):
+            own = (other for other in result[item.statement] if other.writes and other.array == item.array)
+            if not any(other.relation.plain_is_equal(item.relation) for other in own):
+                result[item.statement].append(item)
         return result
 
 

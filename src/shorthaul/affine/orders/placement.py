@@ -455,27 +455,28 @@ class Distances:
 
 def signs_of(distances: isl.Set) -> frozenset[Signs]:
     """Return all patterns of signs in a set of distances, for parameters of at least 1."""
-    result: set[Signs] = set()
     for at in range(distances.dim(_PARAM)):
         distances = distances.lower_bound_val(_PARAM, at, isl.Val(1))
-    _collect(distances.project_out(_PARAM, 0, distances.dim(_PARAM)), distances.dim(_SET), (), result)
-    return frozenset(result)
+    return _collected(distances.project_out(_PARAM, 0, distances.dim(_PARAM)), {})
 
 
-def _collect(distances: isl.Set, width: int, prefix: Signs, result: set[Signs]) -> None:
+def _collected(distances: isl.Set, known: dict[isl.Set, frozenset[Signs]]) -> frozenset[Signs]:
+    """Return the patterns of a set without parameters; what is left behind a sign is often the same for several."""
     if distances.is_empty():
-        return
-    effort.step(STEPS_PER_SIGN)
-    at = len(prefix)
-    if at == width:
-        result.add(prefix)
-        return
-    for sign in (-1, 0, 1):
-        if sign:
-            part = (distances.lower_bound_val if sign > 0 else distances.upper_bound_val)(_SET, at, isl.Val(sign))
-        else:
-            part = distances.fix_val(_SET, at, isl.Val(0))
-        _collect(part, width, (*prefix, sign), result)
+        return frozenset()
+    if not distances.dim(_SET):
+        return frozenset({()})
+    if distances not in known:
+        effort.step(STEPS_PER_SIGN)
+        parts = {
+            -1: distances.upper_bound_val(_SET, 0, isl.Val(-1)),
+            0: distances.fix_val(_SET, 0, isl.Val(0)),
+            1: distances.lower_bound_val(_SET, 0, isl.Val(1)),
+        }
+        known[distances] = frozenset(
+            (sign, *rest) for sign, part in parts.items() for rest in _collected(part.project_out(_SET, 0, 1), known)
+        )
+    return known[distances]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,15 @@ from shorthaul.affine.orders.joining.turns import read_from_elsewhere
 from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.tile_policy import Counts
 from shorthaul.affine.orders.upper_bound import AnyStep, Formulas, UpperBound, in_order
-from shorthaul.affine.tuning import FIRST_ROUND, FORMULA_SHARE, MOST_FIRST_ROUNDS, NEAR_THE_INPUTS, NO_SLACK, Slack
+from shorthaul.affine.tuning import (
+    FIRST_ROUND,
+    FORMULA_SHARE,
+    MOST_FIRST_ROUNDS,
+    NEAR_THE_INPUTS,
+    NO_SLACK,
+    POOR,
+    Slack,
+)
 from shorthaul.core.search import Search
 
 
@@ -58,8 +66,8 @@ def orders_at(
 ) -> list[UpperBound]:
     """Return the best order found at each of several ``sizes``, which differ in S alone, and go on with ``formulas``.
 
-    The first round at the least, the middle and the largest S is done whatever the effort of ``search``; what is found
-    at the middle one is fitted to others.
+    The first round at the least, the middle and the largest S is done whatever the effort of ``search``, and while
+    orders are poor it goes on, not charged; what is found at the middle one is fitted to others.
     """
     program, middle = formulas.flow.program, len(every) // 2
     conflicts = Conflicts(program, accesses_of(program))
@@ -69,14 +77,17 @@ def orders_at(
     turns = sorted(range(len(every)), key=lambda at: (at > 0, at != middle, at < len(every) - 1, at % 4 > 0, at % 2))
     share = inf if search.left() == inf else FIRST_ROUND
     for place, at in enumerate(turns if share < inf else ()):
-        for _ in range(MOST_FIRST_ROUNDS if place < 3 else 1):
-            part = _beside(search) if place < 3 else search.within(share)
+        for turn in range(MOST_FIRST_ROUNDS if place < 3 else 1):
+            part, is_charged = _beside(search) if place < 3 else search.within(share), place < 3 and not turn
             with effort.charged_to(part):
                 searches[at].fit(searches[middle])
-                found = searches[at].further(formulas.plain, first=True)
-            search.spend(part.spent() if place < 3 and search.effort is not None else 0.0)
-            if found is not formulas.plain or part.left() > 0 or search.remaining_s() <= 0:
-                break  # else what little was found, the signs of distances, is of no use without boxes
+                searches[at].further(formulas.plain, first=True)
+                if is_charged and search.effort is not None:
+                    search.spend(part.spent())
+                if searches[at].is_poor(formulas.plain):
+                    searches[at].further(formulas.plain, improves=False)
+            if part.left() > 0 or search.remaining_s() <= 0 or not searches[at].is_poor(formulas.plain):
+                break  # else what was found, the signs of distances, is of no use without boxes
     alone = len(every) == 1 and share < inf
     while not search.expired():
         if not formulas.is_done:
@@ -155,19 +166,19 @@ class SizedSearch:
         boxes = self.boxes
         return read_from_elsewhere(self.flow, boxes.reads, boxes.sizes) * sum(boxes.weights.values())
 
-    def further(self, upper: UpperBound, *, first: bool = False) -> UpperBound:
+    def further(self, upper: UpperBound, *, first: bool = False, improves: bool = True) -> UpperBound:
         """Return the best order once the search has gone on from ``upper``, to its end or to that of its effort.
 
-        In the ``first`` round to the first boxes found.
+        In the ``first`` round to the first boxes found; phases are improved only if it ``improves`` them.
         """
         self.best = upper if self.best is None else self.best
         with suppress(effort.OutOfEffortError):
-            self._go_on(upper, first)
-            if not effort.is_out_of_effort() and not first:
+            self._go_on(upper, first, improves and not first)
+            if not effort.is_out_of_effort() and improves and not first:
                 self.done = upper
         return self.best
 
-    def _go_on(self, upper: UpperBound, first: bool) -> None:
+    def _go_on(self, upper: UpperBound, first: bool, improves: bool) -> None:
         boxes, found, finished = self.boxes, upper, None
         if self._whole is not None:
             self.best = replace(upper, steps=(self._whole,))
@@ -181,11 +192,16 @@ class SizedSearch:
                 found = replace(upper, steps=tuple(ordered))
                 self._take(found)
             is_near = NEAR_THE_INPUTS * boxes.total(self.best.steps if self.best else ()) < least
-            if not first and (is_near or steps is None) and found is not finished and boxes.total(found.steps) > least:
+            if improves and (is_near or steps is None) and found is not finished and boxes.total(found.steps) > least:
                 finished = found
                 self._improve(found)
             if is_near and not divides_a_nest(self.flow, found.steps):
                 break
+
+    def is_poor(self, plain: UpperBound) -> bool:
+        """True if the best order keeps little of what ``plain`` loads."""
+        best = self.best or plain
+        return best is plain or self.boxes.total(best.steps) > POOR * self.boxes.total(plain.steps)
 
     def fit(self, other: SizedSearch) -> None:
         """Take the best order of ``other``, found for another S, fitted to this one, if it loads less."""
