@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import islpy as isl
 import pytest
 
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.frontend.scop import program_from_text
-from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.integer_sets.dependences import Conflicts, accesses_of, flow_dependences
 from shorthaul.affine.orders.boxes.steps import BoxStep
+from shorthaul.affine.orders.placement import signs_of
 from shorthaul.affine.orders.searching import at_sizes, order_and_formula
 from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.upper_bound import upper_bound
@@ -111,3 +113,17 @@ def test_first_rounds_go_on_until_there_are_boxes() -> None:
     sizes = {"h": 300, "w": 400, "d": 64, "r": 3, "S": 4096}
     found, _ = order_and_formula(flow, sizes, Search(effort=1e-6))
     assert found.value(sizes) < 1e6
+
+
+def test_signs_are_those_of_all_distances() -> None:
+    """Also where what is left behind a sign differs; one of each kind is looked at."""
+    listed = {(a, b, c) for a in range(-2, 3) for b in range(-2, 3) for c in range(-2, 3) if a + b > 0 or a == c == 0}
+    distances = isl.Set("[n] -> { [a, b, c] : -2 <= a, b, c <= 2 and (a + b >= n or (a = 0 and c = 0)) }")
+    assert signs_of(distances) == {tuple((x > 0) - (x < 0) for x in item) for item in listed}
+
+
+def test_a_read_of_what_a_statement_writes_conflicts_as_the_write_does() -> None:
+    program = program_from_text(PAIRS)
+    conflicts = Conflicts(program, accesses_of(program))
+    sums = [item.name for item in program.statements if item.write.array in {"a", "b"}]
+    assert [len([*conflicts.between(name, name)]) for name in sums] == [1, 1]
