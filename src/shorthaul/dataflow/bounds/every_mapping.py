@@ -39,7 +39,11 @@ def with_every_mapping(
     Where periods are ``known``, nothing is looked for at other core costs, nor above them.
     """
     instance = build(application, platform)
-    if not is_small(instance, instance.never, tuning.EVERY_MAPPING_TASKS) or not bounds.period_at_cost:
+    if (
+        not is_small(instance, instance.never, tuning.EVERY_MAPPING_TASKS[-1][0])
+        or not bounds.period_at_cost
+        or search.expired()
+    ):
         return bounds
     least = dict(bounds.period_at_cost)
     rising = sorted(cost for cost in least if known is None or cost in known)

@@ -33,7 +33,7 @@ def raised(
     bounds = with_tile_loads(application, platform, strategy, bounds, part)
     if search.is_unlimited:
         return _of_all_cores(bounds)
-    rest = 1.0 - _share_of_every_mapping(application)
+    rest = 1.0 - _share_of_every_mapping(application, search)
     bounds = with_tile_sets(application, platform, bounds, search.part(rest * tuning.TILE_SET_SHARE[0]))
     _keep(search, bounds)
     bounds = at_all_costs(on_cores, Stretch(application, platform, strategy), bounds, search.part(rest))
@@ -42,10 +42,11 @@ def raised(
     return _of_all_cores(bounds)
 
 
-def _share_of_every_mapping(application: Application) -> float:
-    """Return the share of the effort left that the loads of all mappings get; there are too many in large networks."""
+def _share_of_every_mapping(application: Application, search: Search) -> float:
+    """Return the share of the effort left that the loads of all mappings get; none where it is not enough for them."""
     tasks = len(application.actors) + 2 * len(application.channels)
-    return tuning.EVERY_MAPPING_SHARE if tasks <= tuning.EVERY_MAPPING_TASKS else 0.0
+    enough = any(tasks <= most and search.left() >= least for most, least in tuning.EVERY_MAPPING_TASKS)
+    return tuning.EVERY_MAPPING_SHARE if enough else 0.0
 
 
 def _keep(search: Search, bounds: FrontBound) -> None:
@@ -83,7 +84,7 @@ def raised_beside(
     beside = search.beside(max(effort, tuning.ENOUGH_FOR_BOUNDS))
     if min(effort, beside.left()) > tuning.LEAST_BOUND_EFFORT:
         bounds = with_tile_loads(application, platform, strategy, bounds, beside.part(tuning.TILE_SHARE))
-        rest = 1.0 - _share_of_every_mapping(application)
+        rest = 1.0 - _share_of_every_mapping(application, beside)
         of_tiles = beside.part(rest * tuning.TILE_SET_SHARE[1])
         if of_tiles.left() > tuning.ENOUGH_FOR_BOUNDS:
             bounds = with_tile_sets(application, platform, bounds, of_tiles, known)

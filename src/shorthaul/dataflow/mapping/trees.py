@@ -22,8 +22,8 @@ IntArray = npt.NDArray[np.int64]
 MILLION: Final = 10**6
 #: Most products of a period and a price that are looked at.
 MOST_PRODUCT: Final = 2**62
-#: Whose memory a buffer may be in, beside its writer's: the first reader's, the common tile's, or any reader's.
-FIRST_READER, COMMON_TILE, ANY_READER = range(3)
+#: A buffer may be in the memory of any reader, in place of the first one's (0) or of the common tile's (1).
+ANY_READER: Final = 2
 
 
 def units_of(instance: Instance) -> tuple[IntArray, int]:
@@ -83,7 +83,7 @@ class MappingTree:
         able = np.zeros((len(instance.core_tile), actors), np.uint8)
         for actor, cores in enumerate(instance.able):
             able[cores, actor] = 1
-        left, items = self._items(instance, price, largest)
+        left, items = self._items(instance, price, largest, by_accesses=consumer == ANY_READER)
         self.first_branch = int(instance.able[items[0]][0]) + 1
         links, more = self._links(instance)
         kinds = _kinds(instance, able, price, largest)
@@ -99,11 +99,14 @@ class MappingTree:
             ends.setdefault(buffer, []).extend((actor, channel) for actor in both)
         return ends
 
-    def _items(self, instance: Instance, price: IntArray, largest: IntArray) -> tuple[IntArray, IntArray]:
+    def _items(
+        self, instance: Instance, price: IntArray, largest: IntArray, *, by_accesses: bool
+    ) -> tuple[IntArray, IntArray]:  # fmt: skip
         """Return the least priced work and ticks of crossbars left at every depth, and what is decided in which order.
 
-        Actors come by the accesses to their buffers, ten times those that they share with earlier ones (with the number
-        of such buffers in place of that, trees of tiles of 10 and 14 actors were a hundred times as large).
+        Actors come by the number of buffers that they share with earlier ones, or ``by_accesses`` to their buffers, ten
+        times those (by number, trees of tiles of 10 and 14 actors were a hundred times as large; by accesses, plans of
+        sobel find 7,896 at a core cost of 6 in one of three short enumerations, by number in two).
         """
         tokens, all_ends = np.maximum(1, instance.delay) * instance.token_bytes, self._ends(instance)
         ends = {buffer: {actor for actor, _ in found} for buffer, found in all_ends.items()}
@@ -128,9 +131,9 @@ class MappingTree:
         items: list[int] = []
         work, carry = [0], [0]
         placed: set[int] = set()
-        ticks = {buffer: int(instance.ticks[buffer, :-1].max()) for buffer in ends}
+        ticks = {buffer: int(instance.ticks[buffer, :-1].max()) if by_accesses else 1 for buffer in ends}
         while len(placed) < len(worth):
-            near = {actor: sum(ticks[buffer] * (10 if all_ends & placed else 1)
+            near = {actor: sum(ticks[buffer] * (10 if all_ends & placed else by_accesses)
                                for buffer, all_ends in ends.items() if actor in all_ends)
                     for actor in worth if actor not in placed}  # fmt: skip
             actor = max(near, key=lambda actor: (near[actor], worth[actor], -actor))
