@@ -168,9 +168,10 @@ PRICED_RADII, PRICES_FALL = (0.7, 0.85, 1.0), (0.02, 0.05, 0.1, 0.2, 0.4)
 #: proven without any.
 PRICED_FAR, PRICED_HOPELESS = 0.4, 0.85
 #: Places times squared numbers of children (60 million take a second) in all, at least, by vertex where there are more
-#: than a part has, by effort where one is given, and at most; and what a linear program and all else that a part takes
-#: are worth.
+#: than a part has, by effort where one is given, by second that is left, and at most; and what a linear program and all
+#: else that a part takes are worth.
 PRICED_WORK, PRICED_WORK_BY_VERTEX, PRICED_WORK_BY_EFFORT, MOST_PRICED_WORK = 4e7, 6e3, 3e7, 5e8
+PRICED_WORK_BY_TIME = 6e6
 PRICED_PROGRAM, PRICED_PART = 1.5e5, 2e5
 #: So many parts in a row, the largest first, that prove nothing more are the last that are tried.
 PRICED_MISSES = 8

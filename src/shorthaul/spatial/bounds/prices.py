@@ -138,9 +138,12 @@ def _spread(chosen: Prices, alone: float, work: float, search: Search | None) ->
 
 def _work(vertices: int, search: Search | None) -> float:
     """Return how much work all parts of a tree are worth."""
-    effort = math.inf if search is None or search.effort is None else search.effort
-    by_vertex = tuning.PRICED_WORK_BY_VERTEX * vertices if vertices > tuning.MOST_PRICED else math.inf
-    most = min(by_vertex, tuning.MOST_PRICED_WORK, tuning.PRICED_WORK_BY_EFFORT * effort)
+    most = tuning.MOST_PRICED_WORK
+    if vertices > tuning.MOST_PRICED:
+        most = min(most, tuning.PRICED_WORK_BY_VERTEX * vertices)
+    if search is not None:
+        most = min(most, tuning.PRICED_WORK_BY_TIME * search.remaining_s())
+        most = most if search.effort is None else min(most, tuning.PRICED_WORK_BY_EFFORT * search.effort)
     return max(tuning.PRICED_WORK, most)
 
 
