@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
-from tests.affine.c_code.test_code import SANITIZED, assert_agrees, made, needs_compiler, run
+from tests.affine.c_code.test_code import COMPILER, SANITIZED, assert_agrees, made, needs_compiler, run
 
 from shorthaul.affine import flow_dependences, program_from_text
 from shorthaul.affine.c_code.legality import conflicts_with, examined
@@ -85,3 +86,35 @@ def random_text(draw: random.Random) -> str:
 @pytest.mark.parametrize("seed", range(6))
 def test_programs_with_temporaries_agree(seed: int, tmp_path: Path) -> None:
     assert_agrees(run(made(random_text(random.Random(seed)), "n=9,m=11,S=24", 0.3)["code"], tmp_path, *SANITIZED))
+
+
+@needs_compiler
+def test_variables_from_outside_are_those_of_the_program(tmp_path: Path) -> None:
+    """They were variables of the emitted file, so that the function alone never saw their values."""
+    text = """double kept;
+    void f(int n, double a[n]) { for (int i = 0; i < n; i++) { double t = kept; kept = a[i]; a[i] = t; } }"""
+    user = "double kept = 2; void f_tiled(int, double *); "
+    user += "int main(void) { double a[2] = {3, 4}; f_tiled(2, a); return a[0] != 2 || a[1] != 3 || kept != 4; }"
+    found = made(text, "n=9,S=8")["code"]
+    assert "by these names: kept." in found
+    assert_agrees(run(found, tmp_path, *SANITIZED))
+    (tmp_path / "user.c").write_text(user)
+    files = [str(tmp_path / name) for name in ("tiled.c", "user.c")]
+    made_of = [str(COMPILER), "-DNO_DRIVER", *files, "-lm", "-o", str(tmp_path / "both")]
+    subprocess.run(made_of, check=True)
+    assert subprocess.run([str(tmp_path / "both")], check=False).returncode == 0
+
+
+@needs_compiler
+def test_rooms_of_empty_loops_have_an_extent(tmp_path: Path) -> None:
+    """The length of an inner extent is negative where its loop is empty: calloc had no such room."""
+    text = """void f(int n, int m, double a[n][m], double b[n][m], double c[n][m]) {
+      for (int i = 1; i < n - 1; i++) for (int j = 1; j < m - 1; j++) {
+        double d[3]; d[0] = a[i][j - 1]; d[1] = a[i][j]; if (j > 3) d[2] = a[i][j + 1]; else d[2] = a[i - 1][j];
+        b[i][j] = 0; for (int k = 0; k < 3; k++) b[i][j] += d[k] * d[2 - k];
+        c[i][j] = d[2];
+      }
+    }"""
+    found = made(text, "n=47,m=29,S=300", 1)["code"]
+    assert "[max(1, " in found
+    assert_agrees(run(found, tmp_path, *SANITIZED, "-DSIZE_n=5", "-DSIZE_m=1"))

@@ -89,12 +89,7 @@ class _File:
         parts = {
             "HEAD": self._head(),
             "SIZES": self._sizes(),
-            "GLOBALS": "\n".join(
-                [
-                    *self.code.tables,
-                    *(f"static {item.declaration};" for item in self.data if item.is_global and not item.is_array),
-                ]
-            ),
+            "GLOBALS": "\n".join([*self.code.tables, *(f"OUTSIDE {item.declaration};" for item in self._outside())]),
             "NAME": self.name,
             "SIGNATURE": signature,
             "TILED": ", ".join(self._signed(name) for name in self.arguments) or "void",
@@ -122,7 +117,13 @@ class _File:
         others = f"any other sizes with {wanted}" if (wanted := assumption(self.program)) else "any other sizes"
         lines.append(f"Tiles are for {sizes_text(self.sizes)}; {others} are legal.")
         lines += list(self.remarks)
+        if names := ", ".join(item.name for item in self._outside()):
+            lines.append(f"{self.name}_tiled alone reads and sets variables of your program, by these names: {names}.")
         return "\n".join(f" * {item}".replace("*/", "* /") for item in lines)
+
+    def _outside(self) -> list[_Data]:
+        """Return the scalars that the region sets and others may have set before, or may read after."""
+        return [item for item in self.data if item.is_global and not item.is_array]
 
     def _sizes(self) -> str:
         defaults = [(name, self.sizes[name]) for name in self.program.parameters if name not in self.code.integers]
@@ -197,7 +198,7 @@ class _File:
         for name, buffer in self.order.storage.buffers.items():
             item = _data(name, self.code.declarations[name], is_global=False)
             extents = [*(count for _, count in _extents(buffer)), *item.extents]
-            inner = "".join(f"[{text}]" for text in extents[1:])
+            inner = "".join(f"[{text if text.isdigit() else f'max(1, {text})'}]" for text in extents[1:])
             pointer = f"(*restrict {name}_values)" if inner else f"*restrict {name}_values"
             lines.append(f"  {item.element} {pointer}{inner} = sh_room(({extents[0]}), sizeof *{name}_values);")
         return "\n".join(lines)
@@ -299,8 +300,7 @@ class _File:
             f"  {call('original', 'sh_first_')};",
             "  const double sh_original = sh_seconds() - sh_start;",
         ]
-        written = [item for item in scalars if item.is_global]
-        for item in written:
+        for item in self._outside():
             lines += [
                 f"  const {item.element} sh_first_{item.name} = {item.name};",
                 f"  {item.name} = ({item.element})0.25;",
@@ -311,7 +311,7 @@ class _File:
             "  const double sh_tiled = sh_seconds() - sh_start;",
         ]
         lines += [f"  COMPARE({item.name}, sh_size_{item.name});" for item in arrays]
-        lines += [f"  COMPARE_SCALAR({item.name});" for item in written]
+        lines += [f"  COMPARE_SCALAR({item.name});" for item in self._outside()]
         lines += [f"  free({item.name});\n  free(sh_first_{item.name});" for item in arrays]
         tables = [item.name for item in arrays if item.is_table]
         lines += [f"  free(sh_rows_{name});\n  free(sh_first_rows_{name});" for name in tables]

@@ -36,8 +36,10 @@
 
 #ifdef NO_DRIVER
 #define LINKAGE
+#define OUTSIDE extern
 #else
 #define LINKAGE static
+#define OUTSIDE static
 #endif
 
 #undef min
