@@ -71,9 +71,8 @@ LOWER_SHARE = 0.55
 UPPER_SHARE = 0.6
 #: The effort of the first round of a search for an order at given sizes, which is done whatever there is. The next one
 #: has as much for an order and half of it for a formula (these take 0.1 to 0.5), each further one twice that.
+#: Where its order is poor it goes on with as much again: with 0.1 or 0.14 two or three of 14 programs stay poor.
 FIRST_ROUND = 0.2
-#: First rounds while all effort of one is spent and orders are poor (stereo matching, in five loops, needs two).
-MOST_FIRST_ROUNDS = 2
 #: The share of what is left after it for a formula, where there is one S alone: then the order has all the rest.
 FORMULA_SHARE = 0.4
 #: The share of what is left for the order of emitted C.

@@ -28,7 +28,6 @@ from shorthaul.affine.orders.upper_bound import AnyStep, Formulas, UpperBound, i
 from shorthaul.affine.tuning import (
     FIRST_ROUND,
     FORMULA_SHARE,
-    MOST_FIRST_ROUNDS,
     NEAR_THE_INPUTS,
     NO_SLACK,
     POOR,
@@ -66,8 +65,8 @@ def orders_at(
 ) -> list[UpperBound]:
     """Return the best order found at each of several ``sizes``, which differ in S alone, and go on with ``formulas``.
 
-    The first round at the least, the middle and the largest S is done whatever the effort of ``search``, and while
-    orders are poor it goes on, not charged; what is found at the middle one is fitted to others.
+    The first round at the least, the middle and the largest S is done whatever the effort of ``search``, and where its
+    order is poor it goes on, not charged; what is found at the middle one is fitted to others.
     """
     program, middle = formulas.flow.program, len(every) // 2
     conflicts = Conflicts(program, accesses_of(program))
@@ -77,17 +76,17 @@ def orders_at(
     turns = sorted(range(len(every)), key=lambda at: (at > 0, at != middle, at < len(every) - 1, at % 4 > 0, at % 2))
     share = inf if search.left() == inf else FIRST_ROUND
     for place, at in enumerate(turns if share < inf else ()):
-        for turn in range(MOST_FIRST_ROUNDS if place < 3 else 1):
-            part, is_charged = _beside(search) if place < 3 else search.within(share), place < 3 and not turn
-            with effort.charged_to(part):
-                searches[at].fit(searches[middle])
+        part = _beside(search) if place < 3 else search.within(share)
+        with effort.charged_to(part):
+            searches[at].fit(searches[middle])
+            searches[at].further(formulas.plain, first=True)
+        search.spend(part.spent() if place < 3 and search.effort is not None else 0.0)
+        if place < 3 and searches[at].is_poor(formulas.plain):
+            # what was found, the signs of distances, is of no use without boxes
+            with effort.charged_to(_beside(search)):
                 searches[at].further(formulas.plain, first=True)
-                if is_charged and search.effort is not None:
-                    search.spend(part.spent())
                 if searches[at].is_poor(formulas.plain):
                     searches[at].further(formulas.plain, improves=False)
-            if part.left() > 0 or search.remaining_s() <= 0 or not searches[at].is_poor(formulas.plain):
-                break  # else what was found, the signs of distances, is of no use without boxes
     alone = len(every) == 1 and share < inf
     while not search.expired():
         if not formulas.is_done:
