@@ -118,3 +118,24 @@ def test_rooms_of_empty_loops_have_an_extent(tmp_path: Path) -> None:
     found = made(text, "n=47,m=29,S=300", 1)["code"]
     assert "[max(1, " in found
     assert_agrees(run(found, tmp_path, *SANITIZED, "-DSIZE_n=5", "-DSIZE_m=1"))
+
+
+@needs_compiler
+@pytest.mark.parametrize("last", ["m - 1", "0", "5"])
+def test_values_read_where_isl_leaves_a_statement_out_of_the_loop(last: str, tmp_path: Path) -> None:
+    """What only the last iteration executes follows all others, so that isl puts it behind their loop."""
+    text = f"""void f(int n, int m, double a[n][m], double b[n][m], double x[n]) {{
+      double kept = 0;
+      for (int i = 0; i < n; i++) {{
+        double s = kept;
+        for (int j = 0; j < m; j++) {{
+          double t = a[i][j]; s = s * 0.5 + t; b[i][j] = t * s;
+          if (j == {last}) kept = t;
+        }}
+        x[i] = s - kept;
+      }}
+    }}"""
+    plain = text.replace("s * 0.5", "0").replace("t * s", "t * 2").replace("s - kept", "kept")
+    for each in (text, plain):
+        for size in ("n=23,m=31,S=60", "n=9,m=11,S=300"):
+            assert_agrees(run(made(each, size, 0.2)["code"], tmp_path, *SANITIZED, "-fopenmp"))

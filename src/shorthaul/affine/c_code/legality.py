@@ -28,12 +28,14 @@ _IN, _OUT, _PARAM = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
 class Order:
     """What is known of a nest: arrays whose conflicts it breaks, and (entry, part, part) where one is carried.
 
-    ``local`` has for local data how many of the first entries are equal for all that use a value.
+    ``local`` has for local data how many of the first entries are equal for all that use a value; ``flows`` has which
+    statements use one.
     """
 
     broken: frozenset[str]
     carried: frozenset[tuple[int, str, str]]
     local: Mapping[str, int] = field(default_factory=dict)
+    flows: Mapping[str, frozenset[tuple[str | None, str | None]]] = field(default_factory=dict)
 
 
 def conflicts_with(storage: Storage, known: dict[Hashable, Any] | None = None) -> Conflicts:
@@ -71,7 +73,8 @@ def examined(nest: Nest, conflicts: Conflicts, name: str | None = None) -> Order
                     broken.add(array)
                 else:
                     carried |= {(at, a.name, b.name) for at in entries}
-    return Order(frozenset(broken), frozenset(carried), local)
+    flows = {array: frozenset((item.source, item.sink) for item in conflicts.local[array]) for array in local}
+    return Order(frozenset(broken), frozenset(carried), local, flows)
 
 
 def _depth(array: str, nest: Nest, members: Mapping[str, Sequence[Part]], conflicts: Conflicts) -> int:

@@ -81,6 +81,7 @@ class _Printer:
             for item in program.statements
         }
         self.declarations = program.code.declarations
+        self.escaped: set[str] = set()
         self.parts: Mapping[str, Part] = {item.name: item for item in nest.parts}
         self.parameters = (*program.parameters, *nest.tiles)
         taken = {*self.parameters, *program.arrays, *program.code.macros}
@@ -150,9 +151,11 @@ class _Printer:
     def _loop(self, node: Any, walked: frozenset[int], *, parallel: bool) -> _Text:
         name, at = _name(node), _entry(node, self.letter)
         body = node.for_get_body()
-        free = not parallel and self._is_outer(at, walked) and self._is_free(at, _executed(body))
+        # isl leaves statements of an iteration out of its loop where they follow all others: their data stand outside
+        escaped = self._escaped(_executed(body), at)
+        free = not parallel and not escaped and self._is_outer(at, walked) and self._is_free(at, _executed(body))
         inside = self._node(body, walked | {at}, parallel=parallel or free)
-        own = frozenset(name for name in inside.local if self.local[name] > at)
+        own = frozenset(name for name in inside.local - escaped if self.local[name] > at)
         declared = self._declared(own)
         inside = _Text((*declared, *inside.lines), inside.parts, inside.local - own)
         first, condition, step = _bounds(node)
@@ -165,16 +168,35 @@ class _Printer:
             return _Text(("{", *_indented(lines), "}"), inside.parts, inside.local)
         if tile is not None:
             first, step = f"first_origin({first}, {tile})", tile
-        before = ("PARALLEL",) if free else ("VECTOR",) if self._is_vector(node, at) else ()
+        before = ("PARALLEL",) if free else ("VECTOR",) if not escaped and self._is_vector(node, at) else ()
         lines = [*_head(name, first, condition, step, before), *_indented(inside.lines), "}"]
         # loops outside are one by one in what a tile holds: strips of them would take more room
         inner = tile is None and step == "1" and at >= self.nest.outside
+        inner = inner and self.escaped.isdisjoint(self._used(inside.parts))
         found = self._stripped(node, walked) if inner else None
         heads = None if found is None else strip_heads(name, first, condition)
         if found is not None and heads is not None:
             rest = [heads[1], *_indented(inside.lines), "}"]
             lines = [*before, heads[0], *_indented([*declared, *found]), "}", *rest]
         return _Text(tuple(lines), inside.parts, inside.local)
+
+    def _used(self, parts: frozenset[str]) -> frozenset[str]:
+        """Return the local data that some of the parts use."""
+        return frozenset[str]().union(*(self.used[self.parts[name].statement] for name in parts))
+
+    def _escaped(self, parts: frozenset[str], at: int) -> frozenset[str]:
+        """Return the local data of an iteration of the loop for entry ``at`` of which parts outside use a value."""
+        within = {self.parts[name].statement for name in parts}
+        outside = {part.statement for name, part in self.parts.items() if name not in parts}
+        flows = {} if self.order is None else self.order.flows
+        found = frozenset(
+            name
+            for name in self._used(parts)
+            if self.local[name] > at
+            and any((a in within and b in outside) or (a in outside and b in within) for a, b in flows[name])
+        )
+        self.escaped |= found
+        return found
 
     def _declared(self, names: Collection[str]) -> list[str]:
         """Return declarations of local data."""
@@ -189,8 +211,7 @@ class _Printer:
 
     def _has_arrays(self, parts: frozenset[str]) -> bool:
         """True if some of the parts use local arrays."""
-        used = frozenset[str]().union(*(self.used[self.parts[name].statement] for name in parts))
-        return any("[" in self.declarations[name] for name in used)
+        return any("[" in self.declarations[name] for name in self._used(parts))
 
     def _stripped(self, node: Any, walked: frozenset[int]) -> list[str] | None:
         """Return the body of a loop for a whole strip; None if that of another loop is better, or none is legal."""
