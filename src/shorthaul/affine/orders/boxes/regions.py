@@ -108,12 +108,14 @@ def _inside(parts: Sequence[Region], low: IntArray, high: IntArray) -> tuple[Int
     found = [part.narrowed(*ends) for part, *ends in zip(parts, low, high, strict=True)]
     low, high = (np.stack(items) for items in zip(*found, strict=True))
     alive = (low <= high).all(axis=2).any(axis=0)
-    return low[:, alive], high[:, alive]
+    return (low, high) if alive.all() else (low[:, alive], high[:, alive])
 
 
 def _hull(low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
     """Return the ends over all regions in which a box is not empty."""
     empty = np.asarray(low > high).any(axis=2, keepdims=True)
+    if not empty.any():
+        return (low[0], high[0]) if len(low) == 1 else (low.min(axis=0), high.max(axis=0))
     far = np.iinfo(np.int64)
     return np.where(empty, far.max, low).min(axis=0), np.where(empty, far.min, high).max(axis=0)
 
