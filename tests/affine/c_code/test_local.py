@@ -139,3 +139,15 @@ def test_values_read_where_isl_leaves_a_statement_out_of_the_loop(last: str, tmp
     for each in (text, plain):
         for size in ("n=23,m=31,S=60", "n=9,m=11,S=300"):
             assert_agrees(run(made(each, size, 0.2)["code"], tmp_path, *SANITIZED, "-fopenmp"))
+
+
+@needs_compiler
+@pytest.mark.parametrize("flag", ["-O1", "-O3"])
+def test_local_arrays_read_behind_their_loop_are_no_warning(flag: str, tmp_path: Path) -> None:
+    text = """void f(int n, int m, double a[n][m], double b[n][m], double x[n]) {
+      for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) {
+        double d[2]; d[0] = a[i][j]; d[1] = d[0] * 2; b[i][j] = d[1];
+        if (j == m - 1) x[i] = d[0] * d[1];
+      }
+    }"""
+    assert_agrees(run(made(text, "n=23,m=31,S=60", 0.3)["code"], tmp_path, flag, "-fopenmp"))
