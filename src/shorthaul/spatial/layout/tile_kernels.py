@@ -8,6 +8,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 import numpy.typing as npt
+from cython.cimports.shorthaul.core.compiled.bits import wrapped_product, wrapped_sum
 from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 
 Index = npt.NDArray[np.int32]
@@ -137,10 +138,8 @@ class Tile:
 def _load(board: Board, tile: Tile) -> cython.void:
     """Copy the vertices of the tile, and where their neighbours are."""
     count: cython.longlong = 0
-    last: cython.longlong
-    k: cython.Py_ssize_t
+    last: cython.longlong = 0
     v: cython.Py_ssize_t
-    u: cython.Py_ssize_t
     for stays in range(2):
         for cell in range(tile.width * tile.height):
             v = board.holder[(tile.top + cell // tile.width) * board.width + tile.left + cell % tile.width]
@@ -156,7 +155,6 @@ def _load(board: Board, tile: Tile) -> cython.void:
         if stays == 0:
             tile.movable = count
     outside = count
-    last = 0
     for i in range(tile.movable):
         v = tile.vertex[i]
         tile.starts[i] = last
@@ -200,7 +198,6 @@ def _is_in(board: Board, tile: Tile, v: cython.Py_ssize_t, count: cython.longlon
 @cython.exceptval(check=False)
 def _store(board: Board, tile: Tile) -> cython.void:
     """Write where the vertices of the tile are now."""
-    v: cython.Py_ssize_t
     for cell in range(tile.width * tile.height):
         i = tile.held[cell]
         there = (tile.top + cell // tile.width) * board.width + tile.left + cell % tile.width
@@ -288,6 +285,19 @@ def _put(tile: Tile, v: cython.Py_ssize_t, x: cython.int, y: cython.int) -> cyth
 
 
 @cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _word(random: Random) -> cython.ulonglong:
+    """Return ``random.word()``, without a call to another module."""
+    random.state = wrapped_sum(random.state, 0x9E37_79B9_7F4A_7C15)
+    bits = random.state
+    bits = wrapped_product(bits ^ (bits >> 30), 0xBF58_476D_1CE4_E5B9)
+    bits = wrapped_product(bits ^ (bits >> 27), 0x94D0_49BB_1331_11EB)
+    return bits ^ (bits >> 31)
+
+
+@cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _anneal(
@@ -296,10 +306,6 @@ def _anneal(
     v: cython.Py_ssize_t
     u: cython.Py_ssize_t
     w: cython.Py_ssize_t
-    a: cython.Py_ssize_t
-    b: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    other: cython.Py_ssize_t
     worse: cython.longlong
     degree: cython.longlong
     whole: cython.bint
@@ -308,7 +314,7 @@ def _anneal(
     reads: cython.longlong = 0
     while reads < work:
         reads += MOVE
-        bits = random.word()
+        bits = _word(random)
         v = (bits >> 40) * tile.movable >> 24
         degree = tile.starts[v + 1] - tile.starts[v]
         if degree == 0:
@@ -333,7 +339,7 @@ def _anneal(
         if w >= 0 and not whole:
             worse += _change(tile, w, v, tile.x[v], tile.y[v])
             reads += tile.starts[w + 1] - tile.starts[w]
-        if worse > 0 and (worse >= accepted.shape[0] or random.word() >= accepted[worse]):
+        if worse > 0 and (worse >= accepted.shape[0] or _word(random) >= accepted[worse]):
             continue
         if whole:
             for k in range(board.size[tile.vertex[v]]):
@@ -388,7 +394,6 @@ def _median(board: Board, v: cython.Py_ssize_t, down: cython.bint) -> cython.lon
     """Return the median column (or row) of the neighbours of v."""
     low: cython.longlong = board.count.shape[0]
     high: cython.longlong = -1
-    k: cython.Py_ssize_t
     seen: cython.longlong = 0
     median: cython.longlong = -1
     for k in range(board.starts[v], board.starts[v + 1]):
@@ -412,8 +417,6 @@ def _length(board: Board, v: cython.Py_ssize_t, cell: cython.longlong, other: cy
     total: cython.longlong = 0
     x: cython.longlong = cell % board.width
     y: cython.longlong = cell // board.width
-    k: cython.Py_ssize_t
-    u: cython.Py_ssize_t
     for k in range(board.starts[v], board.starts[v + 1]):
         u = board.near[k]
         if u != other:
@@ -427,9 +430,6 @@ def centre(board: Board, vertices: cython.const_int[::1]) -> None:
     Each changes places with whoever is there, or beside it, if that saves hops. Tiles that are not annealed afterwards
     stay so.
     """
-    turn: cython.longlong
-    v: cython.Py_ssize_t
-    w: cython.Py_ssize_t
     with cython.nogil:
         for i in range(vertices.shape[0]):
             v = vertices[i]
