@@ -83,7 +83,7 @@ def random_text(draw: random.Random) -> str:
 
 
 @needs_compiler
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 4, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3, 5))])
 def test_programs_with_temporaries_agree(seed: int, tmp_path: Path) -> None:
     assert_agrees(run(made(random_text(random.Random(seed)), "n=9,m=11,S=24", 0.3)["code"], tmp_path, *SANITIZED))
 
@@ -121,7 +121,7 @@ def test_rooms_of_empty_loops_have_an_extent(tmp_path: Path) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("last", ["m - 1", "0", "5"])
+@pytest.mark.parametrize("last", ["m - 1", *(pytest.param(last, marks=pytest.mark.slow) for last in "05")])
 def test_values_read_where_isl_leaves_a_statement_out_of_the_loop(last: str, tmp_path: Path) -> None:
     """What only the last iteration executes follows all others, so that isl puts it behind their loop."""
     text = f"""void f(int n, int m, double a[n][m], double b[n][m], double x[n]) {{
@@ -142,7 +142,7 @@ def test_values_read_where_isl_leaves_a_statement_out_of_the_loop(last: str, tmp
 
 
 @needs_compiler
-@pytest.mark.parametrize("flag", ["-O1", "-O3"])
+@pytest.mark.parametrize("flag", [pytest.param("-O1", marks=pytest.mark.slow), "-O3"])
 def test_local_arrays_read_behind_their_loop_are_no_warning(flag: str, tmp_path: Path) -> None:
     text = """void f(int n, int m, double a[n][m], double b[n][m], double x[n]) {
       for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) {
