@@ -26,7 +26,7 @@ from shorthaul.dataflow.bounds.period_at_cost import supply_at
 from shorthaul.dataflow.mapping.arrays import Instance, build
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Problem
 from shorthaul.dataflow.mapping.mappings_kernels import begin_again, mapping_of, next_mapping
-from shorthaul.dataflow.mapping.trees import ANY_READER, MILLION, IntArray, MappingTree, is_small, trees, units_of
+from shorthaul.dataflow.mapping.trees import ANY_READER, MILLION, IntArray, is_small, trees, units_of
 from shorthaul.dataflow.model import Application, Platform
 
 
@@ -48,10 +48,8 @@ def with_every_mapping(
     least = dict(bounds.period_at_cost)
     rising = sorted(cost for cost in least if known is None or cost in known)
     for of_tiles, costs in ((True, rising[::-1]), (False, rising)):
-        mappings, part = (
-            _Mappings(instance, strategy, of_tiles=of_tiles),
-            search.part(tuning.LEAST_LOAD_SHARE if of_tiles else 1.0),
-        )
+        mappings = _Mappings(instance, strategy, of_tiles=of_tiles)
+        part = search.part(tuning.LEAST_LOAD_SHARE if of_tiles else 1.0)
         for number, cost in enumerate(costs):
             most = math.inf if known is None else known[cost]
             share = part.part(max(tuning.LEAST_LOAD_SHARE, 1 / (len(costs) - number)))
@@ -71,9 +69,7 @@ class _Mappings:
         largest = instance.limits[: len(price)]
         if of_tiles:
             instance, price, largest = _merged(instance, price)
-        self.trees: list[MappingTree] = [
-            *trees(Problem(instance), instance, price, strategy, ANY_READER, largest)
-        ]  # fmt: skip
+        self.trees = list(trees(Problem(instance), instance, price, strategy, ANY_READER, largest))
 
     def least_load(self, core_cost: float, low: int, high: float, search: Search) -> int:
         """Return a period up to ``high`` below which no mapping of a core cost has all its loads; ``low`` or more."""
