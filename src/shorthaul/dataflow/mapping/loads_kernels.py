@@ -8,7 +8,13 @@ from __future__ import annotations
 import cython
 import numpy as np
 from cython.cimports.shorthaul.core.compiled.random_kernels import Random
-from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Mapping, Problem, take_genotype
+from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import (
+    Genotypes,
+    Mapping,
+    Problem,
+    charge_access,
+    take_genotype,
+)
 
 GLOBAL = cython.declare(cython.longlong, 4)
 #: How often a buffer with ends in two tiles looks for no room in near memories, where buffers exchange places.
@@ -62,45 +68,16 @@ class Loads:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _access(
-    at: Loads, e: cython.Py_ssize_t, core: cython.longlong, memory: cython.longlong, sign: cython.longlong
-) -> cython.void:
-    """Add or take away what an access through channel ``e`` asks of the core and the interconnects on its route."""
-    cores: cython.Py_ssize_t = at.problem.core_tile.shape[0]
-    tiles: cython.Py_ssize_t = at.problem.ticks.shape[1] - 1
-    here: cython.Py_ssize_t
-    there: cython.Py_ssize_t
-    ticks: cython.longlong
-    at.steps += 1
-    if memory == core:
-        return
-    here = at.problem.core_tile[core]
-    ticks = at.problem.ticks[e, here]
-    if memory == cores + tiles:
-        ticks = max(ticks, at.problem.ticks[e, tiles])
-        at.load[cores + tiles] += sign * ticks
-    else:
-        there = memory - cores if memory >= cores else at.problem.core_tile[memory]
-        if there != here:
-            ticks = max(ticks, at.problem.ticks[e, tiles], at.problem.ticks[e, there])
-            at.load[cores + tiles] += sign * ticks
-            at.load[cores + there] += sign * ticks
-    at.load[cores + here] += sign * ticks
-    at.load[core] += sign * ticks
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _add_buffer(at: Loads, b: cython.Py_ssize_t, sign: cython.longlong) -> cython.void:
     """Add or take away all accesses to a buffer, and the bytes that it takes of its memory."""
     k: cython.Py_ssize_t
     tokens: cython.longlong = max(1, at.problem.delay[b])
     at.used[at.place[b]] += sign * tokens * at.problem.token_bytes[b]
-    _access(at, b, at.one.binding[0, at.problem.src[b]], at.place[b], sign)
+    at.steps += 1 + at.mapping.readers.starts[b + 1] - at.mapping.readers.starts[b]
+    charge_access(at.problem, at.load, b, at.one.binding[0, at.problem.src[b]], at.place[b], sign)
     for k in range(at.mapping.readers.starts[b], at.mapping.readers.starts[b + 1]):
         e = at.mapping.readers.members[k]
-        _access(at, e, at.one.binding[0, at.problem.dst[e]], at.place[b], sign)
+        charge_access(at.problem, at.load, e, at.one.binding[0, at.problem.dst[e]], at.place[b], sign)
 
 
 @cython.cfunc

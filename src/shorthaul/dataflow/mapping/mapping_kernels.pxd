@@ -63,3 +63,6 @@ cdef void take_genotype(Problem problem, Mapping mapping, Genotypes genotypes, P
 cdef void find_consumers(Problem problem, Rules rules, Mapping mapping) noexcept nogil
 cdef bint bind_channels(Problem problem, Mapping mapping) noexcept nogil
 cdef void lay_out(Problem problem, Mapping mapping) noexcept nogil
+cdef void charge_access(
+    Problem problem, long long[::1] load, Py_ssize_t e, long long core, long long memory, long long sign
+) noexcept nogil

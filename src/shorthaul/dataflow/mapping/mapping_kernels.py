@@ -261,24 +261,53 @@ def bind_channels(problem: Problem, mapping: Mapping) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _tile_of_memory(problem: Problem, memory: cython.longlong) -> cython.longlong:
+    """Return the tile that a memory is in; the global one is behind the network, whose number follows."""
+    cores: cython.longlong = problem.core_tile.shape[0]
+    return problem.core_tile[memory] if memory < cores else memory - cores
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def charge_access(
+    problem: Problem, load: cython.longlong[::1], e: cython.Py_ssize_t, core: cython.longlong, memory: cython.longlong,
+    sign: cython.longlong,
+) -> cython.void:  # fmt: skip
+    """Add or take away what an access through channel ``e`` asks of the core and the interconnects on its route."""
+    cores: cython.Py_ssize_t = problem.core_tile.shape[0]
+    tiles: cython.Py_ssize_t = problem.ticks.shape[1] - 1
+    if memory == core:
+        return
+    here: cython.Py_ssize_t = problem.core_tile[core]
+    there: cython.Py_ssize_t = _tile_of_memory(problem, memory)
+    ticks: cython.longlong = problem.ticks[e, here]
+    if there != here:
+        ticks = max(ticks, problem.ticks[e, tiles], problem.ticks[e, there])
+        load[cores + tiles] += sign * ticks
+        if there < tiles:
+            load[cores + there] += sign * ticks
+    load[cores + here] += sign * ticks
+    load[core] += sign * ticks
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _route(
     problem: Problem, mapping: Mapping, core: cython.longlong, memory: cython.longlong, task: cython.longlong
 ) -> cython.void:
     """Fill the interconnects (crossbars, then the NoC) that a task crosses between core and memory."""
-    cores: cython.longlong = problem.core_tile.shape[0]
     tiles: cython.longlong = problem.ticks.shape[1] - 1
     here: cython.longlong = problem.core_tile[core]
+    there: cython.longlong = _tile_of_memory(problem, memory)
     mapping.crossings[task] = 0
     if memory == core:
         return
     mapping.crossed[task, 0] = here
     mapping.crossed[task, 1] = tiles
-    if memory == cores + tiles:
-        mapping.crossings[task] = 2
-        return
-    there = problem.core_tile[memory] if memory < cores else memory - cores
     mapping.crossed[task, 2] = there
-    mapping.crossings[task] = 1 if there == here else 3
+    mapping.crossings[task] = 1 if there == here else 2 if there == tiles else 3
 
 
 @cython.cfunc

@@ -13,7 +13,13 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Mapping, Problem, take_genotype
+from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import (
+    Genotypes,
+    Mapping,
+    Problem,
+    charge_access,
+    take_genotype,
+)
 
 GLOBAL = cython.declare(cython.longlong, 4)
 #: Loads, cores and prices that are looked at in the time of an access.
@@ -57,10 +63,8 @@ class Tree:
     shared: cython.longlong[:, ::1]  # per actor without a core, ticks of what it shares with a tile, and with all
     is_placed: cython.uchar[::1]
     apart: cython.longlong  # ticks of the network for what such actors share with tiles in which they are not
-    crossbars: cython.longlong  # the sum of the loads of crossbars
     tiles: cython.longlong  # in use
     paid = cython.declare(cython.longlong, visibility="readonly")
-    priced: cython.longlong  # the sum of the loads of cores by their prices
     depth: cython.Py_ssize_t
     choice: cython.longlong[::1]  # by depth, the next one
     busiest: cython.longlong[::1]  # by depth
@@ -99,7 +103,7 @@ class Tree:
         self.in_tile = np.zeros(problem.ticks.shape[1] - 1, np.int64)
         self.shared = np.zeros((problem.tau.shape[0], problem.ticks.shape[1]), np.int64)
         self.is_placed = np.zeros(problem.tau.shape[0], np.uint8)
-        self.held = self.apart = self.crossbars = self.tiles = self.paid = self.priced = 0
+        self.held = self.apart = self.tiles = self.paid = 0
         self.depth = 0
         self.choice = np.zeros(item.shape[0] + 1, np.int64)
         self.busiest = np.zeros(item.shape[0] + 1, np.int64)
@@ -114,17 +118,6 @@ class Tree:
     def loosen(self, most_held: cython.longlong) -> None:
         """Let cores be those of a tile together: any load, and so many bytes in the memories of all at most."""
         self.first, self.most_held = self.price.shape[0], most_held
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _charge(at: Tree, resource: cython.Py_ssize_t, ticks: cython.longlong) -> cython.void:
-    at.load[resource] += ticks
-    if resource < at.price.shape[0]:
-        at.priced += ticks * at.price[resource]
-    elif resource < at.price.shape[0] + at.in_tile.shape[0]:
-        at.crossbars += ticks
 
 
 @cython.cfunc
@@ -145,38 +138,18 @@ def _access(
     at: Tree, e: cython.Py_ssize_t, core: cython.longlong, memory: cython.longlong, sign: cython.longlong
 ) -> cython.void:
     """Add or take away what an access asks of the core and the interconnects beyond what was foreseen."""
-    cores: cython.Py_ssize_t = at.problem.core_tile.shape[0]
-    tiles: cython.Py_ssize_t = at.problem.ticks.shape[1] - 1
-    here: cython.Py_ssize_t = at.problem.core_tile[core]
-    there: cython.Py_ssize_t
-    ticks: cython.longlong
-    at.steps += 1
-    if memory == core:
-        return
-    ticks = at.problem.ticks[e, here]
-    if memory == cores + tiles:
-        ticks = max(ticks, at.problem.ticks[e, tiles])
-        at.load[cores + tiles] += sign * ticks
-    else:
-        there = memory - cores if memory >= cores else at.problem.core_tile[memory]
-        if there != here:
-            ticks = max(ticks, at.problem.ticks[e, tiles], at.problem.ticks[e, there])
-            at.load[cores + tiles] += sign * ticks
-            _charge(at, cores + there, sign * ticks)
-    ticks -= _foreseen(at, e, core)
-    _charge(at, cores + here, sign * ticks)
-    _charge(at, core, sign * ticks)
+    charge_access(at.problem, at.load, e, core, memory, sign)
+    _foresee(at, e, core, -sign)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _foresee(at: Tree, e: cython.Py_ssize_t, core: cython.longlong, sign: cython.longlong) -> cython.void:
-    cores: cython.Py_ssize_t = at.problem.core_tile.shape[0]
-    ticks = _foreseen(at, e, core)
+    ticks = sign * _foreseen(at, e, core)
     at.steps += 1
-    _charge(at, cores + at.problem.core_tile[core], sign * ticks)
-    _charge(at, core, sign * ticks)
+    at.load[at.price.shape[0] + at.problem.core_tile[core]] += ticks
+    at.load[core] += ticks
 
 
 @cython.cfunc
@@ -229,7 +202,7 @@ def _put_actor(at: Tree, actor: cython.Py_ssize_t, core: cython.longlong, sign: 
     _note_shared(at, actor, tile, sign)
     if sign < 0:
         at.paid -= at.price[core] if at.count[core] == 0 else 0
-    _charge(at, core, sign * at.problem.tau[actor, at.problem.core_type[core]])
+    at.load[core] += sign * at.problem.tau[actor, at.problem.core_type[core]]
     for k in range(at.mapping.writes.starts[actor], at.mapping.writes.starts[actor + 1]):
         _foresee(at, at.mapping.writes.members[k], core, sign)
     for k in range(at.mapping.reads.starts[actor], at.mapping.reads.starts[actor + 1]):
@@ -347,13 +320,18 @@ def _busiest(at: Tree) -> cython.longlong:
 def _may_lead(at: Tree, load: cython.longlong, work: cython.longlong) -> cython.bint:
     """True if at some price the busiest resource, and all cores together, leave room for a period below the rival's."""
     j: cython.Py_ssize_t
-    carried: cython.longlong = at.crossbars + at.left[1, at.depth] + cython.cast(cython.longlong, at.more * at.apart)
+    i: cython.Py_ssize_t
+    carried: cython.longlong = at.left[1, at.depth] + cython.cast(cython.longlong, at.more * at.apart)
+    for i in range(at.in_tile.shape[0]):
+        carried += at.load[at.price.shape[0] + i]
+    for i in range(at.price.shape[0]):
+        work += at.load[i] * at.price[i]
     load = max(load, at.load[at.load.shape[0] - 1] + at.apart)
     for j in range(at.most.shape[0]):
         if load >= at.rival[j]:  # these fall
             return False
         at.checked += 1
-        if at.paid > at.most[j] or at.priced + work > (at.rival[j] - 1) * at.most[j]:
+        if at.paid > at.most[j] or work > (at.rival[j] - 1) * at.most[j]:
             continue
         tiles: cython.longlong = at.in_tile.shape[0]
         if at.cheapest > 0:
