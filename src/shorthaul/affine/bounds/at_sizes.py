@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from shorthaul.affine.bounds import cones, lines, strips
+from shorthaul.affine.bounds import cones, lines
 from shorthaul.affine.bounds.boxes.fields import boxed_cones
 from shorthaul.affine.bounds.boxes.stencils import boxed_stencils
 from shorthaul.affine.bounds.choice import Fixed, combined_at
@@ -177,8 +177,6 @@ def made_for(argued: Argued, sizes: Mapping[str, int]) -> Iterator[SubBound]:
         yield whole_rows.sub_bound(rows, flow)
     if not early:
         yield from _between_moments(flow, sizes)
-    for strip in strips.strips(flow, sizes):
-        yield strips.sub_bound(strip, flow)
     halves = (one for item in known if isinstance(item, Fixed) and isinstance(one := item.item, phases.Phases))
     if any(item.doubled and item.at({**sizes}) > 0 for item in halves):
         for between in single_events.phases_of_single_events(flow, every_other=True):

@@ -27,7 +27,6 @@ from shorthaul.affine.check.families.paired_rows import (
     wrong_paired_rows,
     wrong_paired_value,
 )
-from shorthaul.affine.check.families.strips import wrong_strips, wrong_strips_in
 from shorthaul.affine.check.families.used_sums import most_used, used_sums_of, wrong_lines_at, wrong_use
 from shorthaul.affine.check.families.waiting_sums import (
     waiting_sums_of,
@@ -339,7 +338,6 @@ _VERIFIED: Final[Mapping[str, Callable[[Mapping[str, Any], Reads, _Samples], Ite
     "stencil": _of_stencil,
     "double cones": _of_cones,
     "moments": partial(_of_waiting, wrong=wrong_moments, wrong_there=wrong_moments_in),
-    "strips": partial(_of_waiting, wrong=wrong_strips, wrong_there=wrong_strips_in),
     **dict.fromkeys(KINDS, _of_waiting),
 }
 

@@ -66,23 +66,6 @@ then, and those that are not there now, at least |X| - (S - 1), are loaded. Diff
 and intervals of which one ends before the other begins have no moment in common.""",
 )
 
-STRIPS = Lemma(
-    "strips",
-    """\
-Let B and B' be sets of computed vertices and Y vertices that are descendants of all of B, each in B' or an ancestor of
-a vertex of B'. Let X be ancestors of vertices of B, or in B, that are read by vertices of Y. Let paths be given that
-end at different vertices of Y and go back, from operand to operand, to vertices that are in B or ancestors of such;
-no two paths meet, and no vertex of X is on one. With n paths and vertices of X in all, at least n - S loads of these
-vertices take place after the last vertex of B is computed and until the last one of B' is, none of them the first load
-of an input. Over intervals of which, of any two that share such a vertex, one ends no later than the other begins,
-these loads add up.""",
-    """\
-When the last vertex of B has just been computed, nothing of Y has been, and all of X and the beginnings of all paths
-have been computed or loaded. So every path has a last vertex that exists, and the next one is computed until its end
-is, in the interval. These vertices and those of X are n different ones, all of them needed in fast memory after this
-moment and until the last vertex of B' is computed. At most S of them are there now; the others are loaded.""",
-)
-
 LAYERS = Lemma(
     "layers",
     """\
