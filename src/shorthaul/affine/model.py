@@ -69,7 +69,9 @@ class CodeText:
     ``body`` are its statements as written, ``declarations`` those of the data it uses ("double A[N][M]"), by name;
     ``private`` are those declared in the region. ``arguments`` are the names that the function takes, in order,
     ``integers`` declare its parameters ("int n"), by name, ``macros`` are integer macros that it uses; ``locals`` are
-    further declarations that the body needs, ``tables`` arrays of constants.
+    further declarations that the body needs, ``tables`` arrays of constants. Of the arguments ``unused`` declares those
+    that nothing reads, and ``constant`` ones lead to what is only read; ``missing`` are those of the file's function
+    that have become others.
     """
 
     body: str = ""
@@ -77,6 +79,9 @@ class CodeText:
     private: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     integers: Mapping[str, str] = field(default_factory=dict)
+    unused: Mapping[str, str] = field(default_factory=dict)
+    constant: frozenset[str] = frozenset()
+    missing: tuple[str, ...] = ()
     macros: Mapping[str, int] = field(default_factory=dict)
     locals: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()

@@ -72,15 +72,15 @@ class _File:
         self.code = program.code
         self.name = program.name
         writes = {item.write.array for item in program.statements}
+        known = self.code.arguments
         self.data = [
-            _data(name, text, is_global=name in writes)
+            _data(name, text, is_global=name in writes and name not in known)
             for name, text in self.code.declarations.items()
             if name not in self.code.private
         ]
-        passed = {item.name: item for item in self.data if not item.is_global}
-        known = [name for name in self.code.arguments if name in passed or name in self.code.integers]
-        rest = [name for name in (*self.code.integers, *passed) if name not in known]
-        self.arguments = [*known, *rest]
+        passed = [item.name for item in self.data if not item.is_global]
+        self.constant = {item.name for item in self.data if len(item.extents) == 1} & self.code.constant - writes
+        self.arguments = [*known, *(name for name in (*self.code.integers, *passed) if name not in known)]
 
     def text(self) -> str:
         """Return the whole file."""
@@ -119,6 +119,8 @@ class _File:
         lines += list(self.remarks)
         if names := ", ".join(item.name for item in self._outside()):
             lines.append(f"{self.name}_tiled alone reads and sets variables of your program, by these names: {names}.")
+        if names := ", ".join(self.code.missing):
+            lines.append(f"{self.name}_tiled has no argument of these names, as others stand for them: {names}.")
         return "\n".join(f" * {item}".replace("*/", "* /") for item in lines)
 
     def _outside(self) -> list[_Data]:
@@ -146,11 +148,11 @@ class _File:
         return sorted(used.intersection(self.code.private) - self.order.storage.buffers.keys())
 
     def _declared(self, name: str) -> str:
-        return self.code.integers[name] if name in self.code.integers else self.code.declarations[name]
+        return {**self.code.declarations, **self.code.unused, **self.code.integers}[name]
 
     def _signed(self, name: str) -> str:
         """Return the declaration for loops that begin below 0, of arrays that share no memory."""
-        text = _distinct(self._declared(name), name)
+        text = f"{'const ' if name in self.constant else ''}{_distinct(self._declared(name), name)}"
         return f"long {name}" if name in self.code.integers and re.search(r"unsigned|_t\b|uint", text) else text
 
     def _statements(self) -> str:
@@ -290,8 +292,13 @@ class _File:
             target = item.name if item.is_global else f"{item.declaration}"
             lines.append(f"  {target} = ({item.element})0.25;")
 
+        for name, text in self.code.unused.items():  # volatile: compilers would warn of an array that is none
+            is_array = re.search(r"[*\[]", text) is not None
+            lines.append(f"  {'void *' if is_array else 'const int '}volatile sh_unused_{name} = 0;")
+
         def call(kind: str, prefix: str) -> str:
-            passed = {item.name: f"(void *){prefix}{item.name}" for item in arrays}
+            passed = {name: f"sh_unused_{name}" for name in self.code.unused}
+            passed |= {item.name: f"(void *){prefix}{item.name}" for item in arrays}
             passed |= {item.name: f"(void *){prefix or 'sh_'}rows_{item.name}" for item in arrays if item.is_table}
             return f"{self.name}_{kind}({', '.join(passed.get(name, name) for name in self.arguments)})"
 

@@ -10,7 +10,7 @@ from pycparser import c_ast, c_generator
 
 from shorthaul.affine.frontend.expressions import Names, c_text
 from shorthaul.affine.frontend.parser import Region
-from shorthaul.affine.frontend.rewriting.trees import names_in, nodes
+from shorthaul.affine.frontend.rewriting.trees import NUMBERS, names_in, nodes, words_of
 from shorthaul.affine.frontend.symbols import Symbols
 from shorthaul.affine.model import CodeText, Fragment
 
@@ -103,17 +103,35 @@ def code_text(region: Region, symbols: Symbols, parameters: Sequence[str], array
     integers |= {name: _declared(name, declared, "int") for name in sorted(free - {*integers, *macros, *inside})}
     tables = {name: region.tables[name] for name in arrays if name in region.tables}
     data = {name: _declared(name, {**declared, **sized}, "double") for name in arrays if name not in tables}
-    known = {**data, **integers}
+    # what the region sets and others know is no value to be passed
+    passed = [name for name in data if name in region.signature.own or not _is_set(name, declared, symbols)]
+    unused = {name: _declared(name, declared, "") for name in region.signature.unused if _is_plain(declared.get(name))}
+    unused = {name: text for name, text in unused.items() if name not in {*data, *integers}}
+    known = {*passed, *integers, *unused} - inside
+    order = dict.fromkeys([*region.signature.names, *region.declarations])
     return CodeText(
         body=body,
         declarations=data,
         tables=tuple(tables.values()),
         private=tuple(name for name in arrays if name in inside),
-        arguments=tuple(name for name in region.declarations if name in known and name not in inside),
+        arguments=tuple(name for name in order if name in known),
+        unused=unused,
+        constant=region.signature.constant - symbols.written,
+        missing=tuple(name for name in region.signature.names if name not in known),
         integers=integers,
         macros={name: value for name, value in region.text.integers.items() if name in mentioned},
         locals=(*loops, *(f"int {name} = {c_text(symbols.constants[name])};" for name in needed)),
     )
+
+
+def _is_set(name: str, declared: Mapping[str, Any], symbols: Symbols) -> bool:
+    """Return whether the region sets a variable that is no array."""
+    return name in symbols.written and not isinstance(declared.get(name), c_ast.ArrayDecl | c_ast.PtrDecl)
+
+
+def _is_plain(declared: Any) -> bool:
+    """Return whether a type is one of numbers, or leads to numbers, so that it needs nothing of the file."""
+    return set() < {*words_of(declared)} <= NUMBERS
 
 
 def _without_free_rows(node: Any, known: Collection[str]) -> Any:

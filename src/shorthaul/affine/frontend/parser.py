@@ -29,7 +29,7 @@ from shorthaul.affine.frontend.rewriting.memory import without_calls_on_memory
 from shorthaul.affine.frontend.rewriting.procedures import with_calls_written_out
 from shorthaul.affine.frontend.rewriting.scopes import names_as_written, with_names_apart
 from shorthaul.affine.frontend.rewriting.structures import Structures, flattened, named, structures_in
-from shorthaul.affine.frontend.rewriting.trees import assigned, nodes, words_of
+from shorthaul.affine.frontend.rewriting.trees import assigned, names_in, nodes, words_of
 from shorthaul.affine.frontend.rewriting.versions import with_versions
 from shorthaul.affine.frontend.rewriting.walking import without_walking
 from shorthaul.affine.model import Place
@@ -54,6 +54,19 @@ _REAL = frozenset({"double", "float"})
 _CURE_MISSING = "write a function around the loop nest, or mark its loops by '#pragma scop' and '#pragma endscop'"
 
 
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a function takes: ``names`` in order, of which ``own`` are values that the region alone names.
+
+    ``unused`` are those that the function never names, ``constant`` lead to what it only reads.
+    """
+
+    names: tuple[str, ...] = ()
+    own: frozenset[str] = frozenset()
+    unused: frozenset[str] = frozenset()
+    constant: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True)
 class Region:
     """One region between ``#pragma scop`` and ``#pragma endscop``: its statements and what is declared around it."""
@@ -65,6 +78,7 @@ class Region:
     text: Preprocessed
     renamed: Mapping[str, str] = field(default_factory=dict)  #: what names that hid others were
     tables: Mapping[str, str] = field(default_factory=dict)  #: arrays that keep the values of their declarations, in C
+    signature: Signature = Signature()
 
     def place(self, node: Any) -> Place:
         """Return where in the file ``node`` stands."""
@@ -109,6 +123,7 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
                 declarations[parameter.name] = parameter.type
                 outside.pop(parameter.name, None)
     renamed = with_names_apart(definition.body, {*declarations, *integers})
+    signature = _signature(definition, chosen.text)
     without_static_values(definition.body)
     others = [chunk for chunk in chunks if chunk.is_function and chunk is not chosen]
     found = _declared(list(_called(chosen.text, others)), typedefs)
@@ -121,6 +136,7 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         definition.body = inlined(definition.body, written, declarations, outside)
         find = _region if "#pragma scop" in chosen.text else _whole
         body, constants = find(definition.body, declarations, chosen.name)
+        signature = replace(signature, own=signature.own - _names_outside(definition.body, body))
         counted = with_versions(with_moves_apart(with_steps_as_numbers(body, integers)), declarations)
         items = without_exchanges(counted, declarations, constants)
         plain = c_ast.Compound(without_walking(items, declarations, constants))
@@ -129,12 +145,25 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         of_file = {name: item for name, item in tables_in(constants_of_file, plain).items() if name not in own}
         lasting = {**of_file, **{name: item for name, item in tables.items() if "static" in item.storage}}
         told = tables_text(lasting, integers)
-        region = Region(chosen.name, (), declarations, constants, replace(done, integers=integers), renamed, told)
+        known = replace(done, integers=integers)
+        region = Region(chosen.name, (), declarations, constants, known, renamed, told, signature)
         refuse_designators(plain, region.place)
         plain = without_static_lists(plain, declarations)
         plain.block_items = written_out(plain.block_items, {**of_file, **tables}, integers)
         made = with_values_assigned(flattened(plain, declarations, structures), region.place)
         return replace(region, body=tuple(made.block_items))
+
+
+def _signature(definition: Any, text: str) -> Signature:
+    """Return what a function takes, all values as its own; ``text`` has the qualifiers that were dropped."""
+    listed = definition.decl.type.args
+    given = {item.name: item.type for item in ([] if listed is None else listed.params) if getattr(item, "name", None)}
+    used = names_in([definition.body])
+    head = text.partition("{")[0]
+    before = r"\bconst\b[^,()*]*(?:\*[^,()]*\b{0}\b|\b{0}\s*\[)"
+    constant = {name for name in given if re.search(before.format(name), head)}
+    own = {name for name, kind in given.items() if isinstance(kind, c_ast.TypeDecl)}
+    return Signature(tuple(given), frozenset(own), frozenset(given.keys() - used), frozenset(constant))
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,8 +367,7 @@ def _region(body: Any, declarations: dict[str, Any], function: str) -> tuple[tup
 
 def _used_in(body: Any, region: Sequence[Any]) -> list[Any]:
     """Return the declarations before a region of numbers that nothing else of the function names."""
-    inside = {id(node) for node in nodes(region)}
-    outside = {node.name for node in nodes([body]) if isinstance(node, c_ast.ID) and id(node) not in inside}
+    inside, outside = {id(node) for node in nodes(region)}, _names_outside(body, region)
     declared = [node for node in nodes([body]) if isinstance(node, c_ast.Decl) and id(node) not in inside]
     used = assigned(region) - outside - {node.name for node in nodes(region) if isinstance(node, c_ast.Decl)}
     return [
@@ -350,6 +378,12 @@ def _used_in(body: Any, region: Sequence[Any]) -> list[Any]:
         and isinstance(item.type, c_ast.TypeDecl)
         and _REAL & {*words_of(item)}
     ]
+
+
+def _names_outside(body: Any, region: Sequence[Any]) -> set[str]:
+    """Return what statements of a function outside of its region name."""
+    inside = {id(node) for node in nodes(region)}
+    return {node.name for node in nodes([body]) if isinstance(node, c_ast.ID) and id(node) not in inside}
 
 
 def _whole(body: Any, _declarations: dict[str, Any], function: str) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pycparser import c_ast
 
-from shorthaul.affine.frontend.parser import Region
+from shorthaul.affine.frontend.parser import Region, Signature
 from shorthaul.affine.frontend.preprocess import Preprocessed
 from shorthaul.affine.frontend.python.array_pieces import on_arrays
 from shorthaul.affine.frontend.python.arrays import in_loops
@@ -153,7 +153,9 @@ class _Translator:
                 cure = "let arrays change places in loops alone, under no condition, the same ones in the same way"
                 fail(node, "several arrays are assigned at once", cure)
         lines = tuple(text.splitlines())
-        return Region(self.function.name, (*local, *items), declarations, {}, Preprocessed(lines, self.globals, ()))
+        own = frozenset(name for name in self.arguments if name not in self.axes)
+        signature, known = Signature((), own), Preprocessed(lines, self.globals, ())
+        return Region(self.function.name, (*local, *items), declarations, {}, known, signature=signature)
 
     def counted_out(self, items: list[Any], declarations: dict[str, Any]) -> list[Any]:
         """Return statements with values in place of the integers that they count."""

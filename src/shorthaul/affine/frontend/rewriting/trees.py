@@ -11,6 +11,12 @@ from pycparser import c_ast
 #: What operators that count add to their operand; those with p return what it was before.
 STEPS: Final = {"p++": 1, "++": 1, "p--": -1, "--": -1}
 _INTEGER_WORDS = {"int", "long", "short", "unsigned", "signed", "char", "size_t", "ssize_t", "ptrdiff_t", "uint"}
+#: Words of types of numbers.
+NUMBERS: Final = (
+    frozenset(_INTEGER_WORDS)
+    | {"float", "double", "bool", "_Bool", "ssize_t"}
+    | {f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+)
 #: Most nodes of a tree, which nothing is inside of.
 _LEAVES: Final = frozenset({c_ast.ID, c_ast.Constant, c_ast.IdentifierType})
 
