@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from tests import costs
 from tests.samples import ALL
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in a command, before NumPy is imported
@@ -36,6 +37,7 @@ class WhereExamplesAre:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(WhereExamplesAre())  # a hook of this file is not asked about src
+    config.pluginmanager.register(costs)
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         from tests.commands import share_server  # keeps the environment as it is by now
 

@@ -187,7 +187,7 @@ def of_reflections(m: int, n: int, capacity: int) -> float:
 @pytest.mark.parametrize("body", quick([VECTORS, QUOTIENT], [QUOTIENT]))
 def test_reflections_for_all_shapes(body: str) -> None:
     """More than published for tall matrices, where it is more than the inputs, and not only 0 for square ones."""
-    bound = lower_bound(program_from_text(HEAD % body), search=Search(effort=1))
+    bound = lower_bound(program_from_text(HEAD % body), search=Search(effort=0.7))
     for n, capacity in itertools.product((500, 800, 1_200), (1_024, 4_096, 32_768, 131_072)):
         value = bound.value({"M": 1_000, "N": n, "S": capacity})
         assert value >= of_reflections(1_000, min(n, 1_000), capacity)

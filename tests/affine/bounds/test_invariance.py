@@ -114,7 +114,7 @@ def test_a_step_that_is_copied_back() -> None:
     N, T, S = (symbol(name) for name in "NTS")
     assert bound.leading == 3 * N * T / (2 * S)
     active = 0
-    for steps, n in ((2, 3), (4, 6), (14, 40)):
+    for steps, n in ((4, 6), (9, 24)):
         cdag = concrete_cdag(program, {"T": steps, "N": n})
         for capacity in (4, 5, 7):
             value = bound.value({"T": steps, "N": n, "S": capacity})

@@ -44,7 +44,7 @@ def text(accesses: tuple[str, str, str, str, str]) -> str:
 
 @cache
 def bound(how: str) -> AffineBound:
-    return lower_bound(program_from_text(text(ACCESSES[how])), sizes=SIZES, search=Search(effort=1))
+    return lower_bound(program_from_text(text(ACCESSES[how])), sizes=SIZES, search=Search(effort=0.7))
 
 
 @pytest.mark.parametrize("how", quick(ACCESSES, ("strided",)))
@@ -110,7 +110,7 @@ def test_no_play_loads_less(seed: int) -> None:
 
 def test_windows_that_do_not_overlap_are_a_product_of_matrices() -> None:
     program = program_from_text(text(("k", "i", "c", "5 * i + r", "r")).replace("3 * n + 9", "5 * n + 9"))
-    found = lower_bound(program, sizes=SIZES, search=Search(effort=0.5))
+    found = lower_bound(program, sizes=SIZES, search=Search(effort=0.3))
     assert found.value(SIZES) >= 0.97 * 2 * 5 * SIZES["m"] ** 2 * (SIZES["n"] - 1) / sqrt(SIZES["S"])
     document = bound_of(program, found, SIZES, flow_dependences(program)).document()
     assert not verify(program, document, SIZES)[0]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pytest
 import sympy
-from tests.affine.derived import bound_of
+from tests.affine.derived import bound_of, quick
 from tests.reference.affine_rewritings import split
 
 from shorthaul.affine.bounds.best import lower_bound
@@ -19,6 +19,7 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.affine.workloads.cases import kernel_text
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 
@@ -94,11 +95,14 @@ def test_wide_columns_are_no_better() -> None:
         assert polynomial.subs(u, 1) > 0
 
 
-@pytest.mark.costly
-@pytest.mark.parametrize("how", ["as written", "split"])
+@pytest.mark.parametrize("how", quick(["as written", "split"], ["as written"]))
 def test_symm_by_its_diagonal_blocks(how: str) -> None:
     """Squares of the symmetric matrix one after the other, those on the diagonal too: above the bound."""
-    bound = bound_of("symm") if how == "as written" else lower_bound(program_from_text(split(kernel_text("symm"))))
+    bound = (
+        bound_of("symm")
+        if how == "as written"
+        else lower_bound(program_from_text(split(kernel_text("symm"))), search=Search(effort=0.3))
+    )
     assert bound.leading == bound_of("symm").leading
     sizes = {"M": 24, "N": 16}
     cdag = concrete_cdag(bound.program, sizes)
@@ -124,7 +128,7 @@ def test_symm_by_its_diagonal_blocks(how: str) -> None:
 def test_the_certificate_of_a_split_step() -> None:
     """Verified with the products as own vertices, and only so."""
     program = program_from_text(split(kernel_text("symm")))
-    found = lower_bound(program)
+    found = lower_bound(program, search=Search(effort=0.3))
     document = json.loads(json.dumps(as_bound(program, found, None, flow_dependences(program)).document()))
     violations, remarks = verify(program, document, None)
     assert not violations

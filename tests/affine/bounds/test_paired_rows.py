@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.affine.derived import quick
+from tests.affine.derived import made_alone, quick
 
 from shorthaul.affine import program_from_text
 from shorthaul.affine.bounds.best import lower_bound
@@ -17,7 +17,6 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
-from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.graphs.replay import belady_loads
 
 HEAD = """void f(int N, int L, double X[N][L], double Y[N][L], double m[N], double K[N][N]) {
@@ -116,8 +115,14 @@ SIZES = {"N": 400, "L": 8, "S": 200}
 
 @cache
 def written(name: str) -> str:
-    found = lower_bound(program(name), flow=(flow := flow_dependences(program(name))), sizes=SIZES)
-    return json.dumps(as_bound(program(name), found, SIZES, flow).document())
+    return made_alone(program(name), "paired rows", SIZES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_search_finds_it(name: str) -> None:
+    found = lower_bound(program(name), sizes=SIZES)
+    assert "paired rows" in {part.certified()["kind"] for part in found.proof.parts}
 
 
 @pytest.mark.costly

@@ -66,7 +66,7 @@ def test_program_order_is_emitted_where_it_loads_less(monkeypatch: pytest.Monkey
         C[i][t] = sum;
       }
     }""")
-    made = code(program, size="n=7,m=4,S=9", effort=0.5)
+    made = code(program, size="n=7,m=4,S=9", effort=0.2)
     cdag = concrete_cdag(program, {"n": 7, "m": 4})
     loads = int(belady_loads(cdag.program_order, cdag.starts, cdag.operands, 9).sum())
     assert made.extra["loads_words"] == loads
@@ -119,6 +119,6 @@ def test_parts_of_panels_are_emitted() -> None:
         for (int j = 0; j < M; j++) B[i][j] -= f * B[k][j];
       }
     }""")
-    made = code(program, size="N=16,M=3,S=200", effort=0.7)
+    made = code(program, size="N=16,M=3,S=200", effort=0.3)
     assert made.bound is not None
     assert made.bound.value <= (made.extra["loads_words"] or 0)

@@ -62,7 +62,7 @@ BACKWARD_SOLVE = """void f(int N, int M, double U[N][N], double B[N][M]) {
 
 
 def test_tiles_pay() -> None:
-    made = plan(kernel("matmul"), size="M=16,N=16,K=16,S=40", effort=0.3)
+    made = plan(kernel("matmul"), size="M=16,N=16,K=16,S=40", effort=0.1)
     assert made.cost is not None
     assert made.cost["loads_words"] < made.extra["program_order_loads_words"] / 2
 
@@ -70,7 +70,7 @@ def test_tiles_pay() -> None:
 def test_lines_are_held_where_one_loop_alone_may_be_cut() -> None:
     """A solve backwards adds in ascending order: a row waits for the one below, and columns two or three at a time pay."""
     program = program_from_text(BACKWARD_SOLVE)
-    made = plan(program, size="N=30,M=24,S=60", effort=0.5)
+    made = plan(program, size="N=30,M=24,S=60", effort=0.2)
     assert made.cost is not None
     assert made.cost["loads_words"] < 0.65 * made.extra["program_order_loads_words"]
 
@@ -86,8 +86,8 @@ def test_large_plans_replay_fewer_orders(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(tuning, "REPLAYED_INSTANCES", 80_000)
     for text in ("M=4,N=4,K=4,S=9", "M=8,N=8,K=8,S=20"):
         # what a test puts in place is not there in another process
-        plan(kernel("matmul"), size=text, workers=1, effort=0.2)
-    plan(kernel("matmul"), size="M=4,N=4,K=4,S=9", evaluations=17, workers=1, effort=0.2)
+        plan(kernel("matmul"), size=text, workers=1, effort=0.1)
+    plan(kernel("matmul"), size="M=4,N=4,K=4,S=9", evaluations=17, workers=1, effort=0.1)
     assert asked == [200, 80_000 // (8**3 + 3 * 8**2), 17]
 
 
@@ -106,7 +106,7 @@ def test_an_operation_that_does_not_fit() -> None:
 
 @pytest.fixture(scope="module")
 def small() -> Plan:
-    made = plan(kernel("trisolv"), size="N=4,S=5", effort=0.5).plan
+    made = plan(kernel("trisolv"), size="N=4,S=5", effort=0.1).plan
     assert made is not None
     return made
 
@@ -233,7 +233,7 @@ def test_too_many_points_are_refused() -> None:
 
 
 def test_sizes_that_cannot_be_listed_are_answered_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = {"size": "M=12,N=12,K=12,S=40", "effort": 0.5, "workers": 1}
+    options = {"size": "M=12,N=12,K=12,S=40", "effort": 0.2, "workers": 1}
     listed = plan(kernel("matmul"), **options)
     for module in ("integer_sets.points", "replay.cdag"):
         monkeypatch.setattr(f"shorthaul.affine.{module}.MOST_POINTS", 100)

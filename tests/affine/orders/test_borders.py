@@ -265,7 +265,7 @@ def test_coordinates_that_load_as_much_are_compared_by_their_borders() -> None:
     found = bordered(step, sizes)
     assert found is not None
     assert (
-        at_sizes(upper_of("jacobi-2d"), flow_of("jacobi-2d"), sizes, Search(effort=0.5)).value(sizes) < 0.8 * found.rate
+        at_sizes(upper_of("jacobi-2d"), flow_of("jacobi-2d"), sizes, Search(effort=0.2)).value(sizes) < 0.8 * found.rate
     )
 
 
@@ -280,7 +280,7 @@ def test_what_tiles_hold_is_counted_value_by_value(words: int) -> None:
   }}
 }}"""
     flow = flow_dependences(program_from_text(text))
-    upper = upper_bound(flow.program, flow=flow, search=Search(effort=1))
+    upper = upper_bound(flow.program, flow=flow, search=Search(effort=0.4))
     sizes = {"T": 20, "n": 50, "S": words}
     cdag = concrete_cdag(flow.program, sizes, flow)
     (step,) = (found for item in upper.steps if isinstance(item, Step) and (found := bordered(item, sizes)))
@@ -305,15 +305,15 @@ def test_what_tiles_in_space_hold_is_counted_in_their_lattice(edges: tuple[int, 
   for (int t = 0; t < T; t++) {loops} A[(t + 1) % 2][i][j][k] = {near};
 }}"""
     flow = flow_dependences(program_from_text(text))
-    upper = upper_bound(flow.program, flow=flow, search=Search(effort=1))
-    sizes = {"T": 14, "n": 14, "S": 400}
+    upper = upper_bound(flow.program, flow=flow, search=Search(effort=0.4))
+    sizes = {"T": 12, "n": 12, "S": 400}
     (step,) = (found for item in upper.steps if isinstance(item, Step) and (found := bordered(item, sizes)))
     step = replace(step, tiles=dict(zip(step.tiles, edges, strict=True)), origin={}, counted=None, room=None)
     own = [(item, [border.apart for border in step.borders if border.like is item]) for item, _ in step.kept]
     said = 1 + room(own, step.policy.order, step.tiles, sizes)
     assert said < step.live
     cdag, draw, most = concrete_cdag(flow.program, sizes, flow), random.Random(7), 0
-    for _ in range(6):
+    for _ in range(3):
         origin = tuple(draw.randrange(edge) for edge in edges)
         order = tiled_order(UpperBound(flow.program, (step,)), cdag, sizes, origin)
         most = max(most, in_tiles(step, order, cdag, tile_numbers(step, cdag, order, sizes, origin))[1])

@@ -67,7 +67,7 @@ def test_what_is_not_found_with_too_little_effort_is_found_with_more() -> None:
 def test_boxes_of_one_phase_are_reached_with_little_effort() -> None:
     program, sizes = program_from_text(TWO_PRODUCTS), {"n": 700, "S": 4096}
     flow = flow_dependences(program)
-    upper = upper_bound(program, flow=flow, search=Search(effort=1))
+    upper = upper_bound(program, flow=flow, search=Search(effort=0.3))
     assert at_sizes(upper, flow, sizes, Search(effort=0.15)).value(sizes) < upper.value(sizes)
 
 
@@ -89,8 +89,8 @@ def test_phases_are_joined_before_the_best_boxes_of_a_nest_that_has_none() -> No
         "}\n}"
     )
     flow, sizes = flow_dependences(program), {"H": 2, "N": 301, "D": 31, "S": 2048}
-    upper = upper_bound(program, flow=flow, search=Search(effort=1))
-    found = at_sizes(upper, flow, sizes, Search(effort=0.6))
+    upper = upper_bound(program, flow=flow, search=Search(effort=0.4))
+    found = at_sizes(upper, flow, sizes, Search(effort=0.3))
     assert any(isinstance(item, BoxStep) and len(item.names) > 1 for item in found.steps)
 
 

@@ -65,6 +65,7 @@ def test_first_panels_load_no_more_than_said(seed: int) -> None:
         assert said < boxes.cost(made) + boxes.cost(used)
 
 
+@pytest.mark.slow
 def test_columns_are_multiplied_while_they_are_prepared() -> None:
     program = program_from_text(two_passes(random.Random(5)))
     flow, sizes = flow_dependences(program), {"n": 40, "m": 30, "S": 400}

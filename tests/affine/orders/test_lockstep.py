@@ -64,7 +64,7 @@ def test_two_steps_load_no_more_than_said(seed: int) -> None:
         assert loads <= here.value(sizes) or not exact
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize(("product", "words"), [(0, 2000), (0, 500), (1, 2000), (3, 2000)])
 def test_two_steps_load_a_matrix_one_and_a_half_times(product: int, words: int) -> None:
     program = program_from_text(text_of(LOOPS[0], f"{PRODUCTS[product]} {UPDATES[0]}"))

@@ -96,7 +96,7 @@ def check_turns(draw: random.Random, nests: tuple[str, ...]) -> None:
         {"T": draw.randint(2, 4), "n": draw.randint(4, 8), "S": draw.randint(8, 60)},
     )
     upper = upper_bound(program, flow=flow, search=Search(effort=0.2))
-    least = bound(program, size=sizes, upper=False, effort=1 if ALL else 0.4).bound
+    least = bound(program, size=sizes, upper=False, effort=1 if ALL else 0.2).bound
     assert least is not None
     for made in in_turns(upper, flow, sizes):
         others = [item for item in upper.steps if set(item.names).isdisjoint(made.names)]
@@ -121,7 +121,7 @@ def check_turns(draw: random.Random, nests: tuple[str, ...]) -> None:
 def test_a_matrix_is_loaded_once_a_step(nests: tuple[str, ...]) -> None:
     program = program_from_text(in_a_loop("\n".join(nests).replace("{a}", "A")))
     flow, sizes = flow_dependences(program), {"T": 20, "n": 500, "S": 2_700}
-    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=1)), flow, sizes, Search(effort=1))
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=0.4)), flow, sizes, Search(effort=0.4))
     assert here.value(sizes) < 1.05 * 20 * 500**2
 
 
@@ -176,7 +176,7 @@ def test_rows_that_nearly_fit_are_held_in_part(n: int, words: int) -> None:
     for (int j = 0; j < n; j++) x[j] = z[j];"""
     program = program_from_text(in_a_loop(step))
     flow, sizes = flow_dependences(program), {"T": 4, "n": n, "S": words}
-    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=0.5)), flow, sizes, Search(effort=1))
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=0.3)), flow, sizes, Search(effort=0.4))
     assert any(isinstance(item, BoxStep) and item.left_out for item in here.steps)
     assert here.value(sizes) < 1.45 * 4 * n**2
     if n < 20:
@@ -216,13 +216,13 @@ def test_what_fits_within_a_step_is_loaded_once(nests: str, most: int) -> None:
     }}""")
     sizes = {"T": 100, "n": 1000, "S": 32768}
     flow = flow_dependences(program)
-    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=1)), flow, sizes)
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=0.4)), flow, sizes, Search(effort=0.4))
     assert here.value(sizes) <= 1.02 * most * 100 * 1000**2
 
 
 def test_phases_that_need_one_another_are_no_order() -> None:
     sizes = {"N": 24, "S": 200}
-    here = at_sizes(upper_of("nussinov"), flow_of("nussinov"), sizes, Search(effort=0.4))
+    here = at_sizes(upper_of("nussinov"), flow_of("nussinov"), sizes, Search(effort=0.15))
     assert {name for item in here.steps for name in item.names} == {item.name for item in kernel("nussinov").statements}
 
 

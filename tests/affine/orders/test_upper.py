@@ -313,7 +313,7 @@ def test_tightness_of_the_tight_kernels(name: str) -> None:
 
 
 def test_documents_name_the_upper_bound() -> None:
-    made = bound(kernel("matmul"), size="M=50,N=50,K=50,S=80", effort=0.5)
+    made = bound(kernel("matmul"), size="M=50,N=50,K=50,S=80", effort=0.2)
     upper = made.document()["upper"]
     assert upper["tightness"] == 1
     assert upper["leading"] == "2*K*M*N/sqrt(S)"
@@ -321,12 +321,12 @@ def test_documents_name_the_upper_bound() -> None:
     assert made.bound.value <= upper["value"]
     assert upper["tiles"]["b"].startswith("floor(sqrt(S)")
     assert bound(kernel("matmul"), upper=False, effort=0.1).document()["upper"] is None
-    planned = plan(kernel("matmul"), size="M=9,N=9,K=9,S=30", evaluations=3, effort=0.3).document()
+    planned = plan(kernel("matmul"), size="M=9,N=9,K=9,S=30", evaluations=3, effort=0.1).document()
     assert planned["cost"]["loads_words"] <= planned["upper"]["replayed_loads_words"] <= planned["upper"]["value"]
 
 
 def test_sweeps_stand_beside_the_bound() -> None:
-    made = sweep(kernel("matmul"), size="M=300,N=300,K=300", least=2, most=4096, points=4, balance=20.0, effort=0.5)
+    made = sweep(kernel("matmul"), size="M=300,N=300,K=300", least=2, most=4096, points=4, balance=20.0, effort=0.2)
     points = made.extra["points"]
     assert points[0]["loads_words"] is None  # S = 2 holds no operation
     for point in points[1:]:
@@ -352,7 +352,7 @@ def test_bytes_of_the_derived_order() -> None:
     program = program_from_text(MIXED)
     upper, sizes = upper_bound(program), {"N": 40, "S": 60}
     assert 4 * upper.value(sizes) < upper.value_bytes(sizes) < 8 * upper.value(sizes)
-    for name in ("gemm", "gramschmidt", "cholesky"):
+    for name in ("gemm", "cholesky"):
         same = upper_of(name)
         given = dict.fromkeys(same.program.parameters, 40) | {"S": 60}
         assert same.value_bytes(given) == pytest.approx(8 * same.value(given))
@@ -365,19 +365,19 @@ def test_bytes_at_given_sizes_are_words_times_the_widest(name: str) -> None:
     program = kernel(name)
     width = max(item.element_bytes for item in program.arrays.values())
     sizes = {item: (9 if len(program.parameters) > 4 else 40) + at % 3 for at, item in enumerate(program.parameters)}
-    found = at_sizes(upper_of(name), flow_of(name), {**sizes, "S": 60})
+    found = at_sizes(upper_of(name), flow_of(name), {**sizes, "S": 60}, Search(effort=0.3))
     words = found.value({**sizes, "S": 60})
     assert 0 < found.value_bytes({**sizes, "S": 60}) <= width * words * (1 + 1e-9)
 
 
 def test_bytes_of_plans_and_sweeps() -> None:
     program = program_from_text(MIXED)
-    made = plan(program, size="N=8,S=20", evaluations=3, effort=0.3)
+    made = plan(program, size="N=8,S=20", evaluations=3, effort=0.1)
     assert made.cost is not None
     assert made.bound is not None
     assert made.bound.details["value_bytes"] <= made.cost["loads_bytes"]
     assert 4 * made.cost["loads_words"] < made.cost["loads_bytes"] < 8 * made.cost["loads_words"]
-    curve = {"size": "N=90", "least": 9, "most": 400, "points": 3, "balance": 2.0, "effort": 0.5}
+    curve = {"size": "N=90", "least": 9, "most": 400, "points": 3, "balance": 2.0, "effort": 0.2}
     words, by_bytes = (sweep(program, **curve, unit=unit) for unit in ("words", "bytes"))
     for one, other in zip(words.extra["points"], by_bytes.extra["points"], strict=True):
         assert one["bound_bytes"] <= one["loads_bytes"]

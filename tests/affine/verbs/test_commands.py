@@ -72,7 +72,7 @@ def test_sweep_over_the_fast_memory() -> None:
         "--points",
         "4",
     )
-    document = shorthaul_json(*arguments, "--balance", "5", "--effort", "0.5")
+    document = shorthaul_json(*arguments, "--balance", "5", "--effort", "0.2")
     values = [point["bound"] for point in document["points"]]
     assert [point["S"] for point in document["points"]] == [16, 64, 256, 1024]
     assert values == sorted(values, reverse=True)
@@ -98,7 +98,7 @@ def test_a_check_of_bounds_has_no_plan_to_write(tmp_path: Path) -> None:
 
 
 def test_a_plan_of_10_8_instances_is_an_order_and_its_loads(tmp_path: Path) -> None:
-    asked = ("affine", "plan", "matvec", "--size", "M=10000,N=10000,S=1000", "--effort", "0.5")
+    asked = ("affine", "plan", "matvec", "--size", "M=10000,N=10000,S=1000", "--effort", "0.2")
     done = shorthaul(*asked)
     assert done.returncode == 0, done.stderr
     assert "100,000,000 instances, too many to be listed" in done.stdout

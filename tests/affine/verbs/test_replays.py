@@ -25,6 +25,7 @@ KACZMARZ = """void f(int M, int N, int R, int T, double A[M][N], double B[M][R],
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effort", [0.9, 1.5])  # without the one or the other cure
 def test_an_order_for_all_sizes_is_not_lost_to_one_whose_formula_is_lower(effort: float) -> None:
     """Nor to the best before list scheduling: 2,106 or 2,150 words where it begins with fewer."""
@@ -32,6 +33,7 @@ def test_an_order_for_all_sizes_is_not_lost_to_one_whose_formula_is_lower(effort
     assert made.cost["loads_words"] <= 1_946
 
 
+@pytest.mark.slow
 def test_what_an_order_for_all_sizes_leaves_is_for_the_one_at_given_sizes() -> None:
     """A product of many pairs whose sums are in a scalar: with 0.6 of what was left it loaded 2,386 words."""
     source = """
@@ -61,6 +63,6 @@ def test_a_signal_during_proofs_leaves_tiled_orders(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_bound_of_a_plan_is_that_of_a_bound_of_the_same_effort() -> None:
-    given = {"size": "M=12,N=14,R=11,T=3,S=100", "effort": 0.3, "workers": 1}
+    given = {"size": "M=12,N=14,R=11,T=3,S=100", "effort": 0.1, "workers": 1}
     made, alone = (verb(program_from_text(KACZMARZ), **given) for verb in (plan, bound))
     assert made.bound.value == alone.bound.value

@@ -11,18 +11,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tests.affine.check.test_certificate import means_the_same
-from tests.affine.derived import quick
+from tests.affine.derived import alone, quick
 from tests.reference.falsified import at, changed_numbers, put
 
-from shorthaul.affine.bounds.best import AffineBound, fitted, lower_bound
+from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.lifetime.alternating_layers import Alternating, alternating_layers, sub_bound
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
-from shorthaul.affine.verbs.deriving import bound_of as as_bound
-from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 IntArray = npt.NDArray[np.int64]
@@ -41,12 +40,6 @@ BOTH = HEAD % (ROWS + COLUMNS % "p[i][j]")
 
 def arguments(text: str) -> list[Alternating]:
     return list(alternating_layers(flow_dependences(program_from_text(text))))
-
-
-@cache
-def bound_of_both() -> AffineBound:
-    """Return the bound on a sweep along rows and one along columns, derived once."""
-    return lower_bound(program_from_text(BOTH))
 
 
 def test_every_sweep_loads_what_does_not_fit() -> None:
@@ -121,20 +114,26 @@ def orders(cdag: ConcreteCdag) -> Iterator[IntArray]:
 
 @pytest.mark.parametrize("sizes", quick(["2 6 7", "3 9 12", "4 14 17"], ["2 6 7"]))
 def test_no_order_beats_it(sizes: str) -> None:
-    bound, here = bound_of_both(), dict(zip("TMN", map(int, sizes.split()), strict=True))
-    cdag = concrete_cdag(bound.program, here)
+    flow, here = flow_dependences(program_from_text(BOTH)), dict(zip("TMN", map(int, sizes.split()), strict=True))
+    (found,) = alternating_layers(flow)
+    bound, cdag = sub_bound(found, flow).value, concrete_cdag(flow.program, here, flow)
     for capacity in sorted({5, 8, 2 * here["N"], here["M"] * here["N"] // 3}):
         loads = min(int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum()) for order in orders(cdag))
-        value = fitted(bound, {**here, "S": capacity}, Search()).value({**here, "S": capacity})
-        assert cdag.inputs < value <= loads
+        assert 0 < number_at(bound, {**here, "S": capacity}) <= loads - cdag.inputs
 
 
 @cache
 def certified() -> tuple[Program, dict[str, Any], dict[str, int]]:
     """Return a program, its bound as a document holds it, and its sizes; nothing of it is changed."""
-    bound, sizes = bound_of_both(), {"T": 90, "M": 70, "N": 80, "S": 1_000}
-    document = as_bound(bound.program, bound, sizes, flow_dependences(bound.program)).document()
-    return bound.program, json.loads(json.dumps(document)), sizes
+    flow, sizes = flow_dependences(program_from_text(BOTH)), {"T": 90, "M": 70, "N": 80, "S": 1_000}
+    (found,) = alternating_layers(flow)
+    return flow.program, json.loads(alone(flow, sub_bound(found, flow), sizes)), sizes
+
+
+@pytest.mark.slow
+def test_the_search_finds_it() -> None:
+    found = lower_bound(program_from_text(BOTH))
+    assert "alternating" in {part.certified()["kind"] for part in found.proof.parts}
 
 
 def test_its_certificate_is_verified() -> None:

@@ -22,7 +22,7 @@ TRACE = "void f(int n, double a[n][n], double b[n]) {\n#pragma scop\nfor (int i 
 
 
 def test_the_number_comes_first() -> None:
-    result = bound(case("gemm").workload, size=TILED, effort=0.5)
+    result = bound(case("gemm").workload, size=TILED, effort=0.1)
     text = printed(result, "text", proof=False)
     lines = text.splitlines()
     assert len(lines) <= 10

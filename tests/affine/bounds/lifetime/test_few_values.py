@@ -34,9 +34,9 @@ BATCH = (
     "for (int b = 0; b < 5; b++) for (int k = 0; k < K; k++) for (int x = 0; x < W; x++) for (int c = 0; c < C; c++)\n"
     "for (int r = 0; r < 2; r++) out[b][k][x] += in[b][c][x + r] * w[k][c][r];\n#pragma endscop\n}\n"
 )
-#: Source, leading term, sizes for the oracle. That of a batch is 5 times the one of an image.
+#: Source, leading term, sizes for the oracle. That of a batch is 5 times the one of an image: nothing is reused over it.
 PROGRAMS = {
-    "filter": (LAYER % (1, 2, 2, 1), 2 * 4 * C * K * H * W / (2 * root), ((1, 2, 1, 2), (2, 2, 1, 2))),
+    "filter": (LAYER % (1, 2, 2, 1), 2 * 4 * C * K * H * W / (2 * root), ((2, 2, 1, 2),)),
     "strided": (LAYER % (2, 3, 3, 2), 2 * 6 * C * K * H * W / (sympy.sqrt(6) * root), ((1, 2, 1, 1), (2, 1, 2, 2))),
     "batch": (BATCH, 2 * 10 * C * K * W / (sympy.sqrt(2) * root), ((2, 1, 2), (1, 3, 1))),
     "two summed indices": (CONTRACTION, 2 * n**4 / root, ((2,), (3,))),
@@ -55,17 +55,11 @@ def checked(text: str, choices: tuple[tuple[int, ...], ...]) -> AffineBound:
     return bound
 
 
-@pytest.mark.parametrize("name", quick(PROGRAMS, ("filter",)))
+@pytest.mark.parametrize("name", quick(PROGRAMS, ("batch",)))
 def test_leading_terms_and_the_oracle(name: str) -> None:
     text, leading, choices = PROGRAMS[name]
     bound = checked(text, choices)
     assert sympy.simplify(bound.leading - leading) == 0
-
-
-def test_a_batch_of_few_costs_nothing() -> None:
-    """Nothing is reused over a batch: that it has few values is no use, but that the filter has."""
-    text, leading, _ = PROGRAMS["batch"]
-    assert sympy.simplify(lower_bound(program_from_text(text), search=Search(effort=0.7)).leading - leading) == 0
 
 
 def test_a_sum_in_a_scalar() -> None:

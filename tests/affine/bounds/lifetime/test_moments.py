@@ -39,7 +39,7 @@ def step_program(text: str):
     return program_from_text(HEAD % text)
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize("text", quick([*(HEAD % STEPS[name][0] for name in ONCE), BATCH], [HEAD % STEPS[ONCE[0]][0]]))
 def test_three_quarters_of_a_matrix_are_loaded_in_every_step(text: str) -> None:
     """But for what the memory holds at each of a few moments, and blocks on the diagonal."""

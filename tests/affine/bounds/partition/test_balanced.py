@@ -151,7 +151,7 @@ def worth_in_graph(
 ])  # fmt: skip
 def test_no_part_of_a_graph_is_worth_more(name: str, sizes: dict[str, int]) -> None:
     """Every part of a concrete graph, with the numbers of the proof: its budget, lambda and largest worth."""
-    bound = lower_bound(kernel(name), search=Search(effort=0.5))
+    bound = lower_bound(kernel(name), search=Search(effort=0.3))
     part = next(item for item in bound.proof.parts if "balanced" in item.method)
     cdag = concrete_cdag(bound.program, sizes)
     assert part.points is not None

@@ -97,7 +97,7 @@ def test_no_part_computes_more(n: int, values: int) -> None:
 
 @cache
 def written() -> str:
-    found = lower_bound(PROGRAM, flow=(flow := flow_dependences(PROGRAM)), sizes=SIZES, search=Search(effort=0.4))
+    found = lower_bound(PROGRAM, flow=(flow := flow_dependences(PROGRAM)), sizes=SIZES, search=Search(effort=0.2))
     return json.dumps(as_bound(PROGRAM, found, SIZES, flow).document())
 
 
@@ -137,6 +137,7 @@ def test_other_values_are_found(change: Callable[[dict[str, Any]], Any]) -> None
     assert verify(PROGRAM, document, SIZES)[0]
 
 
+@pytest.mark.slow
 def test_fields_read_at_their_place_are_values() -> None:
     """A field that spreads and one that does not: each place has a value of both, but one border."""
     program = program_from_text("""void f(int T, int N, double U[T][N][N], double V[T][N][N]) {

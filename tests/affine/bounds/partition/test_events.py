@@ -25,7 +25,7 @@ def test_more_at_the_sizes_given(name: str, size: int, S: int) -> None:
     sizes = {**dict.fromkeys(kernel(name).parameters, size), "S": S}
     general, made = (
         bound_of(name),
-        lower_bound(kernel(name), flow=flow_of(name), sizes=sizes, search=Search(effort=0.4)),
+        lower_bound(kernel(name), flow=flow_of(name), sizes=sizes, search=Search(effort=0.2)),
     )
     assert made.value(sizes) > 1.01 * general.value(sizes)
     assert made.leading == general.leading
@@ -50,11 +50,11 @@ def test_arguments_are_chosen_for_the_sizes() -> None:
     """With few channels another argument is best than for large sizes; an order for these sizes does not beat it."""
     general = lower_bound(program_from_text(STRIDED), search=Search(effort=0.5))
     few, many = ({"K": 890, "P": 2505, "C": channels, "S": 1024} for channels in (8, 2505))
-    assert fitted(general, few, Search(effort=0.4)).value(few) > 1.2 * general.value(few)
+    assert fitted(general, few, Search(effort=0.2)).value(few) > 1.2 * general.value(few)
     assert general.value(few) == general.inputs.subs({symbol(name): value for name, value in few.items()})
-    assert fitted(general, many, Search(effort=0.4)).value(many) < 1.1 * general.value(many)
+    assert fitted(general, many, Search(effort=0.2)).value(many) < 1.1 * general.value(many)
     program, small = general.program, {"K": 12, "P": 14, "C": 2, "S": 6}
-    value = fitted(general, small, Search(effort=0.4)).value(small)
+    value = fitted(general, small, Search(effort=0.2)).value(small)
     cdag = concrete_cdag(program, {name: small[name] for name in "KPC"})
     assert value <= least_known(cdag, small["S"], np.random.default_rng(3))
 

@@ -128,7 +128,7 @@ def test_bounds_are_larger_and_verified(name: str) -> None:
     text, gain = PROGRAMS[name]
     program = program_from_text(FRAME % text)
     sizes, flow = {**dict.fromkeys(program.parameters, 300), "S": 1_300}, flow_dependences(program)
-    found = fitted(lower_bound(program, flow=flow, search=Search(effort=0.4)), sizes, Search(effort=0.4))
+    found = fitted(lower_bound(program, flow=flow, search=Search(effort=0.2)), sizes, Search(effort=0.2))
     values = [number_at(item.value, sizes) for item in found.proof.parts if "ends" in item.method]
     _, known = arguments(text)
     plain = [sub_bound(replace(item, ends=None), flow) for item in known]
@@ -140,6 +140,6 @@ def test_bounds_are_larger_and_verified(name: str) -> None:
     assert all(remark.endswith(": verified") for remark in remarks)
     parts = document["certificate"]["parts"]
     place = next(k for k, part in enumerate(parts) if part["kind"] == "K-partition" and part["ends"] is not None)
-    for path, value in [*changed_numbers({"certificate": {"parts": {place: parts[place]}}})][::29]:
+    for path, value in [*changed_numbers({"certificate": {"parts": {place: parts[place]}}})][::97]:
         same = means_the_same(at(document, path), value, is_bound=path[-1] == "value")
         assert same or verify(program, put(document, path, value), sizes)[0], path

@@ -99,7 +99,7 @@ def test_no_tiled_play_beats_it(name: str) -> None:
     flow = flow_dependences(program(name))
     bound = sub_bound(mixed(name).argument, flow)
     active = 0
-    for lengths in ((4, 4, 4), (6, 5, 7)):
+    for lengths in ((4, 4, 4), (5, 4, 6)):
         sizes = dict(zip("BIH", lengths, strict=True))
         cdag = concrete_cdag(program(name), sizes, flow)
         orders = list(in_tiles(name, cdag))

@@ -40,7 +40,7 @@ def test_a_product_in_two_statements(name: str) -> None:
 @pytest.mark.parametrize("name", quick(["jacobi-1d", "heat-1d"], ["heat-1d"]))
 def test_a_sum_of_neighbours_in_two_statements(name: str) -> None:
     """Rows hold with own vertices, also the balanced ones, 3/2 times as much on the line."""
-    found = lower_bound(program_from_text(split(kernel_text(name))), search=Search(effort=0.4))
+    found = lower_bound(program_from_text(split(kernel_text(name))), search=Search(effort=0.2))
     assert sympy.simplify(found.leading - bound_of(name).leading) == 0
     assert "Lemma (own vertices of balanced rows)." in found.proof.text()
     document = as_bound(found.program, found, None, flow_dependences(found.program)).document()

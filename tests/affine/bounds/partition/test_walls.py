@@ -91,7 +91,7 @@ def test_no_skewed_order_beats_it(text: str, steps: int, n: int) -> None:
 @cache
 def written() -> str:
     program = program_from_text(LINE)
-    found = lower_bound(program, flow=(flow := flow_dependences(program)), sizes=SIZES, search=Search(effort=0.3))
+    found = lower_bound(program, flow=(flow := flow_dependences(program)), sizes=SIZES, search=Search(effort=0.15))
     return json.dumps(as_bound(program, found, SIZES, flow).document())
 
 

@@ -106,7 +106,7 @@ def test_what_follows_a_sum_is_done_while_it_is_held(last: str) -> None:
 #pragma endscop
 }}""")
     flow, sizes = flow_dependences(program), {"n": 12, "m": 9, "S": 46}
-    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=1)), flow, sizes, Search(effort=0.5))
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=0.4)), flow, sizes, Search(effort=0.2))
     assert len(here.steps) == 1
     loads, exact = replayed(here, flow, sizes)
     assert exact

@@ -189,7 +189,7 @@ def test_two_groups_do_not_both_hold_for_the_other() -> None:
 def test_a_convolution_is_held() -> None:
     sizes = {"B": 1, "C": 64, "K": 64, "H": 56, "W": 56, "R": 3, "Q": 3, "S": 32768}
     upper = upper_of("convolution")
-    here = at_sizes(upper, flow_of("convolution"), sizes, Search(effort=0.3))
+    here = at_sizes(upper, flow_of("convolution"), sizes, Search(effort=0.15))
     assert here.value(sizes) <= 517_888  # a tile of 64 x 8 x 56 by hand
     assert upper.without_cache(sizes) == 3 * 64 * 64 * 56 * 56 * 9
     assert "boxes of" in orders_text(here)
@@ -232,7 +232,8 @@ def test_of_every_second_element_only_those_read_are_held() -> None:
         }}"""
         flow = flow_dependences(program_from_text(text))
         sizes = {"K": 30, "C": 20, "H": 14, "R": 1, "S": 300}
-        found.append(at_sizes(upper_bound(flow.program, flow=flow), flow, sizes).value(sizes))
+        upper = upper_bound(flow.program, flow=flow, search=Search(effort=0.3))
+        found.append(at_sizes(upper, flow, sizes, Search(effort=0.3)).value(sizes))
     assert found[0] == found[1]
 
 
@@ -337,12 +338,12 @@ def test_a_search_that_ends_early_keeps_what_it_found() -> None:
 )
 def test_room_is_made_and_sweeps_are_joined(name: str, sizes: str, most: float) -> None:
     given = require_sizes(sizes, kernel(name), fast_memory=True)
-    assert at_sizes(upper_of(name), flow_of(name), given).value(given) <= most
+    assert at_sizes(upper_of(name), flow_of(name), given, Search(effort=0.5)).value(given) <= most
 
 
 def test_what_fits_is_loaded_once() -> None:
     sizes = {"N": 2000, "S": 32768}
-    found = bound(kernel("durbin"), size=sizes, effort=1).extra["upper"]
+    found = bound(kernel("durbin"), size=sizes, effort=0.2).extra["upper"]
     assert found is not None
     assert found["value"] == 2000
     assert "fits" in found["at_sizes"][0]["order"]
@@ -398,6 +399,7 @@ DIVIDED = """void f(int n, double A[n][n], double D[n]) {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "most"),
     [

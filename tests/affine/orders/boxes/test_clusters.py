@@ -54,9 +54,9 @@ def test_clusters_load_no_more_than_said(seed: int) -> None:
     draw = random.Random(seed)
     program = program_from_text(sums_of_pairs(draw))
     flow = flow_dependences(program)
-    upper = upper_bound(program, flow=flow, search=Search(effort=0.5))
+    upper = upper_bound(program, flow=flow, search=Search(effort=0.3))
     sizes = {"n": draw.randint(16, 40), "m": draw.randint(2, 6), "S": draw.randint(40, 200)}
-    here = at_sizes(upper, flow, sizes, Search(effort=0.5))
+    here = at_sizes(upper, flow, sizes, Search(effort=0.3))
     loads, exact = replayed(here, flow, sizes)
     assert exact
     assert loads <= here.value(sizes)
@@ -79,6 +79,7 @@ def test_clusters_of_tiles_alone(seed: int) -> None:
         assert made.room <= sizes["S"]
 
 
+@pytest.mark.slow
 def test_products_of_columns_load_few_of_them() -> None:
     """Four groups of 24 columns, two of them in each of six clusters: every column three times."""
     program = program_from_text("""void f(double a[96][6], double c[96][96]) {

@@ -104,7 +104,7 @@ def test_both_sums_of_two_rows_are_computed_together(name: str) -> None:
     loops = f"for (int i = 0; i < n; i++) {{ {first} for (int j = 0; j < n; j++) {{ {body} }} }}"
     program = program_from_text(f"void f(int n, int d, double A[n][d], double B[n][n], double x[n]) {{ {loops} }}")
     flow, sizes = flow_dependences(program), {"n": 60, "d": 4, "S": 64}
-    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=1)), flow, sizes, Search(effort=1))
+    here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=0.4)), flow, sizes, Search(effort=0.4))
     loads, exact = replayed(here, flow, sizes)
     assert exact
     assert loads <= here.value(sizes) < most

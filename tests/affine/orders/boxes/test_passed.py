@@ -94,7 +94,7 @@ def test_what_was_passed_comes_later(made: Callable[[random.Random], str], seed:
 @pytest.mark.parametrize(("n", "words"), [(9, 20), (14, 40)])
 def test_shortest_paths(n: int, words: int) -> None:
     flow, sizes = flow_of("floyd-warshall"), {"N": n, "S": words}
-    here = at_sizes(upper_bound(flow.program, flow=flow, search=Search(effort=1)), flow, sizes)
+    here = at_sizes(upper_bound(flow.program, flow=flow, search=Search(effort=0.4)), flow, sizes, Search(effort=0.4))
     loads, _ = replayed(here, flow, sizes)
     assert loads <= here.value(sizes)
 

@@ -64,13 +64,15 @@ def test_boxes_within_boxes_are_near_the_best_for_each_memory() -> None:
 
 def test_plan_and_check_agree(tmp_path: Path) -> None:
     program = case("ik,kj->ij").workload
-    made = shorthaul.affine.plan(program, size={"i": 8, "j": 9, "k": 7}, level=[12, 40], evaluations=8, workers=1)
+    made = shorthaul.affine.plan(
+        program, size={"i": 8, "j": 9, "k": 7}, level=[12, 40], evaluations=4, workers=1, effort=0.2
+    )
     assert made.plan is not None
     assert made.plan.levels == (12,)
     for name in ("plan.json", "plan.npz"):
         save_plan(tmp_path / name, made.plan, program)
         assert load_plan(tmp_path / name, program).levels == (12,)
-    replayed = shorthaul.affine.check(program, tmp_path / "plan.json")
+    replayed = shorthaul.affine.check(program, tmp_path / "plan.json", effort=0.2)
     assert replayed.extra["levels"] == made.extra["levels"]
     assert replayed.status == made.status
     rows = made.extra["levels"]

@@ -1,0 +1,65 @@
+"""What a single test may take: where many take a little too much, the default run takes too long.
+
+Processor time counts, of a test and of the processes that it waited for, beside that of a fixed loop: a busy or slow
+machine takes longer for both. What the process that forks commands does is not seen.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Generator
+
+import pytest
+
+from tests.samples import ALL
+
+#: Processor seconds of a test by default, where :func:`pace` takes PACE_S. Twice as much fails: time differs by chance.
+MOST_S = 1.5
+PACE_S = 0.024
+
+
+def pace() -> float:
+    """Return the processor seconds of a loop, the least of three times."""
+
+    def once() -> float:
+        before = time.process_time()
+        sum(number * number % 7 for number in range(200_000))
+        return time.process_time() - before
+
+    return min(once() for _ in range(3))
+
+
+def taken() -> float:
+    """Return the processor seconds of this process, and of its children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(item.ru_utime + item.ru_stime for item in used)
+
+
+def wrong_cost(seconds: float, allowed: float, slowness: float) -> str | None:
+    """Return what is wrong with a test that took so many processor seconds, if anything is."""
+    if seconds <= 2 * allowed * slowness:
+        return None
+    return (
+        f"took {seconds / slowness:.1f} processor seconds, twice as much as {allowed} and more: make it smaller, mark it "
+        "slow, or say with dear(seconds) what it may take"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Let a test of the default run fail that takes far too long."""
+    before = taken()
+    result = yield
+    seconds = taken() - before
+    if (
+        seconds > 2 * MOST_S
+        and not ALL
+        and item.get_closest_marker("slow") is None
+        and "SHORTHAUL_CHECKED" not in os.environ
+    ):
+        marker = item.get_closest_marker("dear")
+        wrong = wrong_cost(seconds, MOST_S if marker is None else marker.args[0], max(1.0, pace() / PACE_S))
+        assert wrong is None, wrong
+    return result
