@@ -10,29 +10,30 @@ import pytest
 from tests import costs
 
 
-def ran(monkeypatch: pytest.MonkeyPatch, seconds: float, **markers: tuple[float, ...]) -> None:
+def ran(seconds: float, **markers: tuple[float, ...]) -> None:
     """Run a test that takes so long, with some markers."""
     now = iter((1.0, 1.0 + seconds))
-    monkeypatch.setattr(costs, "taken", lambda: next(now))
-    monkeypatch.setattr(costs, "pace", lambda: costs.PACE_S)
-    monkeypatch.setattr(costs, "ALL", False)
-    monkeypatch.delenv("SHORTHAUL_CHECKED", raising=False)
     found = {name: SimpleNamespace(args=args) for name, args in markers.items()}
     item: Any = SimpleNamespace(get_closest_marker=found.get)
-    running = costs.pytest_runtest_call(item)
-    next(running)
-    with pytest.raises(StopIteration):
-        running.send(None)
+    with pytest.MonkeyPatch.context() as patch:  # what runs this test looks at the same functions afterwards
+        patch.setattr(costs, "taken", lambda: next(now))
+        patch.setattr(costs, "pace", lambda: costs.PACE_S)
+        patch.setattr(costs, "ALL", False)
+        patch.delenv("SHORTHAUL_CHECKED", raising=False)
+        running = costs.pytest_runtest_call(item)
+        next(running)
+        with pytest.raises(StopIteration):
+            running.send(None)
 
 
-def test_what_takes_too_long_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran(monkeypatch, 2.9)
+def test_what_takes_too_long_fails() -> None:
+    ran(2.9)
     with pytest.raises(AssertionError, match=r"took 3\.1 processor seconds"):
-        ran(monkeypatch, 3.1)
-    ran(monkeypatch, 3.1, slow=())
-    ran(monkeypatch, 3.1, dear=(2.0,))
+        ran(3.1)
+    ran(3.1, slow=())
+    ran(3.1, dear=(2.0,))
     with pytest.raises(AssertionError, match=r"twice as much as 2\.0"):
-        ran(monkeypatch, 4.1, dear=(2.0,))
+        ran(4.1, dear=(2.0,))
 
 
 def test_a_slow_machine_has_more_time() -> None:
