@@ -404,8 +404,8 @@ def test_tables_are_no_arguments() -> None:
         "static const double v[2][2] = {{1, 2}, {3, 4}};",
         "static const double w[3] = {0.5, 3. / 10, 0.2};",
     )
-    assert program.code.arguments == ("t", "n", "x", "y")
+    assert program.code.arguments == ("n", "x", "y", "t")
     assert (
-        "f_tiled(double t[restrict DIM], int n, double (*restrict x)[DIM]"
+        "f_tiled(int n, double (*restrict x)[DIM], double *restrict y, double t[restrict DIM])"
         in shorthaul.affine.code(program, size="n=9,S=30").extra["code"]
     )

@@ -252,8 +252,9 @@ def test_the_document_of_a_bound(tmp_path: Path) -> None:
     for path in (("bound", "value"), ("bound", "certificate", "parts", 0, "kernels"), ("bound", "formula")):
         changed.write_text(json.dumps(put(saved, path, 7)))
         assert check(program, bound=str(changed)).status is Status.INVALID
-    for path, message in ((("sizes",), "every parameter"), (("bound", "certificate"), "no cert"), (("kind",), "kind")):
-        changed.write_text(json.dumps(put(saved, path, 7)))
+    wrong = {("sizes",): "every parameter", ("bound", "certificate"): "no cert", ("kind",): "kind"}
+    for path, message in {**wrong, ("bound", "value"): "no value", ("program",): "which program"}.items():
+        changed.write_text(json.dumps(put(saved, path, None)))
         with pytest.raises(InputError, match=message):
             check(program, bound=str(changed))
     with pytest.raises(InputError, match="every parameter"):
@@ -265,9 +266,11 @@ def test_a_certificate_of_another_program_is_one_error(tmp_path: Path) -> None:
     made = "void f(int N, double A[N][N], double x[N], double y[N]) {{ {} {} }}"
     (tmp_path / "f.c").write_text(made.format(loops, "y[i] += A[i][j] * x[j];"))
     bound(tmp_path / "f.c", size="N=20,S=8", upper=False, effort=0.2).save(tmp_path / "f.json")
-    (tmp_path / "g.c").write_text(made.format(loops, "y[i] = A[i][j];"))
-    with pytest.raises(InputError, match="of another program") as found:
-        check(tmp_path / "g.c", bound=str(tmp_path / "f.json"))
-    assert found.value.value == str(tmp_path / "f.c")
+    # the last one has the same loads
+    for text in ("y[i] = A[i][j];", "y[i] += A[i][j] / x[j];"):
+        (tmp_path / "g.c").write_text(made.format(loops, text))
+        with pytest.raises(InputError, match="of another program") as found:
+            check(tmp_path / "g.c", bound=str(tmp_path / "f.json"))
+        assert found.value.value == str(tmp_path / "f.c")
     (tmp_path / "g.c").write_text(f"/* the same */ {(tmp_path / 'f.c').read_text()}")
     assert check(tmp_path / "g.c", bound=str(tmp_path / "f.json")).status is None

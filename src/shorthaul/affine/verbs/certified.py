@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
+import islpy as isl
+
 from shorthaul.affine.bounds.best import AffineBound
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.check.formulas import value_of
 from shorthaul.affine.integer_sets.dependences import DataFlow
-from shorthaul.affine.model import Program
+from shorthaul.affine.model import Program, Statement
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.sizes import FAST_MEMORY
 from shorthaul.affine.verbs.deriving import bytes_of_loads, rests_on
 from shorthaul.affine.verbs.machines import memories
 from shorthaul.core.amounts import Bound
-from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import convert, load_bound
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import ABSENT, InputError
 from shorthaul.core.search import Search
 
 #: The sizes at which bounds without sizes are compared.
@@ -51,32 +52,68 @@ class _Verified:
 _VERIFIED: Final = tuple(field.name for field in fields(_Verified))
 
 
-def certified(program: Program, path: str, kind: str, source: Source[Program] | None) -> CheckReport:
+def certified(program: Program, path: str, kind: str) -> CheckReport:
     """Return what is wrong with the bound in the result document at ``path``, and in ``remarks`` what was verified.
 
-    Raises :class:`InputError` if there is no such document, or it holds no certificate, or one that does not hold for
-    this program and was made for another ``source``.
+    Raises :class:`InputError` if there is no such document, or it holds no value or no certificate, or was made for
+    another program.
     """
     document, bound = load_bound(path, kind)
     if bound.get("branches") == "one":
         program = program.with_sure_reads()
     try:
         violations, remarks = verify(program, bound, _sizes(program, document, bound))
+        _require_same(program, document)
     except InputError as error:
         raise error.in_file(path) from None
-    made = document.get("provenance")
-    if violations and source is not None and isinstance(made, Mapping) and made.get("input_digest") != source.digest:
-        told = f"is of another program, or of another version of it: {len(violations)} conditions do not hold"
-        allowed = f"what affine bound makes of {source.name}"
-        raise InputError(told, file=path, place="bound.certificate", value=made.get("input"), allowed=allowed)
     return CheckReport(tuple(violations), None, tuple(remarks))
+
+
+def _require_same(program: Program, document: Mapping[str, Any]) -> None:
+    """Raise for a document of other statements: each has its text, which names its arrays, and its instances."""
+    given, made = document.get("program"), document.get("provenance")
+    if not isinstance(given, Mapping) or not isinstance(told := given.get("statements"), list):
+        cure = "write it anew with affine bound --result"
+        raise InputError("does not tell of which program it is", place="program", value=given, cure=cure)
+    named = {item.get("name"): item for item in told if isinstance(item, Mapping)}
+    for name in [*program.by_name, *named]:
+        own, other = program.by_name.get(name), named.get(name)
+        if own is None or other is None or not _is_same(own, other):
+            both = f"{name} is {_shown(other)} there, {_shown(own)} here"
+            raise InputError(
+                f"is of another program, or of another version of it: {both}",
+                place="program",
+                value=made.get("input") if isinstance(made, Mapping) else None,
+                cure="write it anew with affine bound --result",
+            )
+
+
+def _is_same(own: Statement, other: Mapping[str, Any]) -> bool:
+    if own.text != other.get("text"):
+        return False
+    try:
+        domain = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, str(other.get("domain")))
+        return bool(own.domain.is_equal(domain))
+    except isl.Error:
+        return False
+
+
+def _shown(item: Statement | Mapping[str, Any] | None) -> str:
+    if item is None:
+        return "nothing"
+    text, domain = (item.text, item.domain) if isinstance(item, Statement) else (item.get("text"), item.get("domain"))
+    return f"{text!r} on {domain}"
 
 
 def _sizes(program: Program, document: Mapping[str, object], bound: Mapping[str, object]) -> dict[str, int] | None:
     """Return the sizes of the bound's value, None if it has none."""
-    if bound.get("value") is None:
-        return None
     given = document.get("sizes")
+    value = bound.get("value", ABSENT)
+    if value is None and not given:
+        return None
+    if type(value) not in {int, float}:
+        allowed = "the number at the sizes of the document, null where it has none"
+        raise InputError("holds no value", place="bound.value", value=value, allowed=allowed)
     names = [*program.parameters, FAST_MEMORY]
     if not isinstance(given, Mapping) or any(type(given.get(name)) is not int or given[name] < 1 for name in names):
         raise InputError("must give every parameter and S", place="sizes", value=given, allowed="integers from 1")

@@ -286,7 +286,7 @@ def check(
         raise InputError("does not apply", place="--machine", value=options.machine, allowed="with a plan", cure=cure)
     if given is not None:
         require_fit(given, program, memory)
-    verified = None if options.bound is None else certified(program, str(options.bound), KIND, source)
+    verified = None if options.bound is None else certified(program, str(options.bound), KIND)
     if verified is not None and given is None:
         return Result(
             kind=KIND,
