@@ -157,7 +157,7 @@ def made_for(argued: Argued, sizes: Mapping[str, int]) -> Iterator[SubBound]:
     None where only arguments of one kind may be used. Those between moments come first where phases promise most.
     """
     flow, known = argued.graph.flow, argued.pool
-    if argued.graph.only:
+    if argued.graph.only_waits:
         return
     early = more_in_phases(flow, sizes)
     if early:

@@ -279,10 +279,7 @@ _LISTED = (_LAYERS, _ALTERNATING, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, 
 _TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _ALTERNATING, _INTERVALS, _PHASES, _SINGLE, _SUCCESSIVE)
 _PUBLISHED = (_LAYERS, _WAVEFRONTS)
 _BALANCED = partial(stencil_levels.sub_bound, balanced=True)
-_LEVELS = Family(stencil_levels.stencils, _BALANCED, has_value=False)
 _COUPLED = Family(coupled.coupled, _BALANCED, has_value=False)
-#: By kind: the arguments on graphs on which those of one kind only hold.
-_ONLY = {"wavefront": (_WAVEFRONTS,), "stencil": (_LEVELS, _COUPLED)}
 
 
 def _argued(
@@ -303,7 +300,7 @@ def _argued(
     with charged_to(finding):
         sets = () if small else until_out_of_effort(small_sets(flow))
     where = instances(small, sets)
-    pool = _of(_ONLY[graph.only], flow, where, finding) if graph.only else _pool(flow, options, where, given, finding)
+    pool = _waiting(flow, where, finding) if graph.only_waits else _pool(flow, options, where, given, finding)
     with charged_to(search):
         parts, sums = combinations(pool, flow, where, symmetric=options.profile == "best")
         if not graph.is_whole:
@@ -375,12 +372,10 @@ def _best_of_statements(pool: Sequence[Candidate], sizes: Mapping[str, int]) -> 
     return [item for item in found if item.most_at(sizes) > WORTH_WRITING * found[0].most_at(sizes)]
 
 
-def _of(
-    families: Sequence[Family], flow: DataFlow, where: tuple[Instance, ...], search: Search
-) -> list[Candidate | Fixed]:
-    """Return the arguments of some families."""
+def _waiting(flow: DataFlow, where: tuple[Instance, ...], search: Search) -> list[Candidate | Fixed]:
+    """Return the arguments on what waits at one event."""
     with charged_to(search):
-        return until_out_of_effort(found for family in families for found in family.arguments(flow, where))
+        return list(until_out_of_effort(_WAVEFRONTS.arguments(flow, where)))
 
 
 def _largest(sums: Sequence[sympy.Expr]) -> sympy.Expr:

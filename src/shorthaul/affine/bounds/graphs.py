@@ -5,8 +5,6 @@ is read with two of its values, the graph falls into copies without common verti
 
 *Copied values.* Every vertex that only copies one value is one vertex with what it copies.
 
-*Walls.* Inputs that are read in place of neighbours are computed (``walls``), for stencils.
-
 *Names.* These do not change a graph, but what arguments see (``names``, ``lattices``).
 
 ``Lemma (places)`` says why a bound on the loads beyond the first ones of inputs holds for the program too.
@@ -17,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import islpy as isl
 import sympy
@@ -26,13 +23,11 @@ from shorthaul.affine.bounds.graph_certificate import Step, in_slices, placed
 from shorthaul.affine.bounds.lattices import by_remainders
 from shorthaul.affine.bounds.names import renamed
 from shorthaul.affine.bounds.partition.parts import union_of_maps
-from shorthaul.affine.bounds.walls import with_walls
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.model import Reference, Statement
 from shorthaul.affine.proofs.lemmas import PLACES, Lemma
-from shorthaul.affine.proofs.walls import WALLS
 from shorthaul.affine.tuning import CHEAP_STEP, GRAPH_OPERATIONS
 
 _IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
@@ -42,15 +37,15 @@ _IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 class Graph:
     """A data flow that stands for that of a program: its bound counts ``times``; ``notes`` and ``lemmas`` say why.
 
-    ``only``: arguments of this kind only hold for it. ``derived`` says how it is made, step by step, as a certificate
-    holds it. ``is_last``: it takes the effort that the others leave.
+    ``only_waits``: only arguments on what waits at one event hold for it. ``derived`` says how it is made, step by
+    step, as a certificate holds it. ``is_last``: it takes the effort that the others leave.
     """
 
     flow: DataFlow
     times: sympy.Expr = sympy.Integer(1)
     notes: tuple[str, ...] = ()
     lemmas: tuple[Lemma, ...] = ()
-    only: Literal["", "wavefront", "stencil"] = ""
+    only_waits: bool = False
     derived: tuple[Step, ...] = ()
     is_last: bool = False
 
@@ -81,17 +76,6 @@ def graphs(first: Graph) -> Iterator[Graph]:
         derived = (*last.derived, placed(last.flow, merged[1], copies=merged[1].keys()))
         last = replace(last, flow=merged[0], notes=(*last.notes, note), derived=derived, lemmas=_with_places(last))
         yield last
-    inside = None
-    with suppress(isl.Error), limited(GRAPH_OPERATIONS):
-        inside = with_walls(last.flow)
-    if inside is not None:
-        note = (
-            f"{inside[1]['walls']}: instance -> what it reads in place of a neighbour, computed from nothing; "
-            f"{inside[1]['inputs']}: input -> the vertex in its place, computed from nothing."
-        )
-        made, derived, lemmas = inside[0], (*last.derived, inside[1]), (*last.lemmas, WALLS)
-        notes = *last.notes, note
-        yield replace(last, flow=made, notes=notes, derived=derived, lemmas=lemmas, only="stencil", is_last=True)
     for make, why in ((renamed, "have other names"), (by_remainders, "are named by quotients and remainders")):
         other = None
         with suppress(isl.Error), limited(GRAPH_OPERATIONS):

@@ -118,7 +118,7 @@ def reassociated(flow: DataFlow) -> list[Graph]:
     by, steps = (REASSOCIATED,), [_certificate(sums, kind) for kind in ("values", "order")]
     return [
         Graph(values, notes=(first,), lemmas=by, derived=(steps[0],)),
-        Graph(order, notes=(second,), lemmas=by, only="wavefront", derived=(steps[1],)),
+        Graph(order, notes=(second,), lemmas=by, only_waits=True, derived=(steps[1],)),
     ]
 
 

@@ -5,8 +5,6 @@ only and has its place: a value is in fast memory while it or a copy of it is, a
 vertices of one slice have places of their own, no read leads from slice to slice, and all slices have the same places
 and reads: what a play does in one slice is a play of the new graph, so its loads count once for each slice.
 
-*Walls.* ``Lemma (walls)``: vertices are computed from nothing, in place of inputs or beside what one instance reads.
-
 *Sums.* ``Lemma (reassociated sums)``: see ``sums``.
 """
 
@@ -169,34 +167,5 @@ def _summed(step: Mapping[str, Any], stage: Stage, _: Sequence[Mapping[str, int]
     return replace(stage, reads=made, executed=tuple(executed), any_order=True, only=only), wrong
 
 
-# -- walls
-
-
-def _walled(step: Mapping[str, Any], stage: Stage, _: Sequence[Mapping[str, int]]) -> tuple[Stage, list[str]]:
-    """Return the graph with vertices that are computed from nothing: one for a reader, or in place of an input."""
-    reads, walls, inputs = stage.reads, isl.UnionMap(str(step["walls"])), isl.UnionMap(str(step["inputs"]))
-    wrong = []
-    for relation, among in ((walls, reads.instances), (inputs, reads.inputs)):
-        if not (relation.is_single_valued() and relation.is_injective() and relation.domain().is_subset(among)):
-            wrong.append("a vertex has not one reader, or stands for more than one input")
-    new, known = walls.range().union(inputs.range()), reads.instances.union(reads.inputs)
-    if not (new.intersect(known).is_empty() and walls.range().intersect(inputs.range()).is_empty()):
-        wrong.append("a vertex that is computed from nothing is another one")
-    made = reads.all.subtract_range(inputs.domain()).union(reads.all.apply_range(inputs)).union(walls).coalesce()
-    domains = by_name(reads.instances.union(new))
-    executed = []
-    for at, graph in stage.executed:
-        vertices = list(graph.operands)
-        there, beside = image(inputs, vertices, at), image(walls, vertices, at)
-        operands = {to: set[Vertex]() for to in (*there.values(), *beside.values())}
-        for vertex, read in graph.operands.items():
-            if vertex not in there:
-                more = {beside[vertex]} if vertex in beside else set()
-                operands[vertex] = {there.get(one, one) for one in read} | more
-        executed.append((at, Graph(operands)))
-    found = Reads(domains, lambda name: made.intersect_domain(isl.UnionSet.from_set(domains[name])))
-    return replace(stage, reads=found, executed=tuple(executed), only="stencil"), wrong
-
-
 _Make = Callable[[Mapping[str, Any], Stage, Sequence[Mapping[str, int]]], tuple[Stage, list[str]]]
-_MADE: Final[dict[str, _Make]] = {"places": _placed, "values": _summed, "order": _summed, "walls": _walled}
+_MADE: Final[dict[str, _Make]] = {"places": _placed, "values": _summed, "order": _summed}
