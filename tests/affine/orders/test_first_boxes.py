@@ -127,3 +127,32 @@ def test_a_read_of_what_a_statement_writes_conflicts_as_the_write_does() -> None
     conflicts = Conflicts(program, accesses_of(program))
     sums = [item.name for item in program.statements if item.write.array in {"a", "b"}]
     assert [len([*conflicts.between(name, name)]) for name in sums] == [1, 1]
+
+
+HEADS = """void f(int h, int n, int d, double Q[h][n][d], double K[h][n][d], double V[h][n][d], double P[h][n][n],
+               double O[h][n][d]) {
+  for (int a = 0; a < h; a++)
+    for (int i = 0; i < n; i++) {
+      double top = -1e30, sum = 0;
+      for (int j = 0; j < n; j++) {
+        double s = 0;
+        for (int k = 0; k < d; k++) s += Q[a][i][k] * K[a][j][k];
+        P[a][i][j] = s;
+        top = fmax(top, s);
+      }
+      for (int j = 0; j < n; j++) { P[a][i][j] = exp(P[a][i][j] - top); sum += P[a][i][j]; }
+      for (int k = 0; k < d; k++) {
+        double o = 0;
+        for (int j = 0; j < n; j++) o += P[a][i][j] * V[a][j][k];
+        O[a][i][k] = o / sum;
+      }
+    }
+}"""
+
+
+def test_loops_inside_of_a_nest_are_joined_where_the_nest_does_not_fit() -> None:
+    program = program_from_text(HEADS)
+    sizes = {"h": 4, "n": 1_000, "d": 32, "S": 2_000}
+    best, _ = order_and_formula(flow_dependences(program), sizes, Search(effort=0.45))
+    # both products in boxes of rows (1.1 each), and P once
+    assert best.value(sizes) < 3.3 * 4 * 1_000**2

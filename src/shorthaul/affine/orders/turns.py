@@ -118,6 +118,20 @@ def nests_of(program: Program) -> list[list[str]]:
     return list(nests.values())
 
 
+def inner_nests(program: Program) -> list[list[str]]:
+    """Return the statements of every loop inside of another one, as written, where these are several."""
+    nests: dict[tuple[object, ...], list[str]] = {}
+    for item in program.statements:
+        rows = [entry(item, at) for at in range(max(item.times, default=-1) + 1)]
+        for depth in range(2, len(item.iterators) + 1):
+            loops = [
+                row and (row.factors[:depth], row.parameters, row.constant) for row in rows[: item.times[depth - 1] + 1]
+            ]
+            if None not in loops:
+                nests.setdefault((depth, *loops), []).append(item.name)
+    return [names for names in nests.values() if len(names) > 1]
+
+
 class Groups:
     """The groups of statements that take turns; each is executed in the best order for all sizes."""
 

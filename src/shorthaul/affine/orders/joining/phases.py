@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.orders.turns import nests_of
+from shorthaul.affine.orders.turns import inner_nests, nests_of
 from shorthaul.affine.orders.upper_bound import AnyStep, closed, components
 from shorthaul.affine.tuning import ABOUT_THE_SAME, MOST_BOX_FUSIONS, MOST_FIRST_TRIES, WORTH_JOINING
 
@@ -59,7 +59,7 @@ def _in_first_boxes(flow: DataFlow, steps: Sequence[AnyStep], search: Boxes) -> 
     Joined ones, and further placements where the first has no boxes, come when all others had their turn.
     """
     result = list(steps)
-    parts = (*nests_of(flow.program), *(item.names for item in steps))
+    parts = (*nests_of(flow.program), *inner_nests(flow.program), *(item.names for item in steps))
     waiting = {frozenset(names): _work(search, names) for names in parts}
     paid = {names: search.total(_inside(result, names)) for names in waiting}
     tries = dict.fromkeys(waiting, 0)
