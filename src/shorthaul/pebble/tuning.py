@@ -110,6 +110,8 @@ LEAST_MEMORY_EFFORT: Final = 10.0
 #: of one try (``memory --order given --recompute`` on graphs of ``benchmarks/pebble_rematerialisation.py``, seed 3).
 LEAST_MEMORY_STEPS: Final = 16
 LEAST_MEMORY_SHARE: Final = 0.3
+#: The share of the effort of exhaustive searches and of annealing for traffic, before events are annealed.
+LEAST_MEMORY_USUAL: Final = 0.6
 
 #: Units of work (nodes, edges and values looked at) of annealing per effort.
 ANNEALING_RATE: Final = 1e8

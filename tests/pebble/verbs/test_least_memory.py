@@ -120,6 +120,20 @@ def test_the_curve_never_rises(recompute: bool) -> None:
     assert all(point["traffic"] >= point["bound"]["value"] for point in found)
 
 
+def test_layers_of_weights_need_less_than_orders_annealed_for_traffic() -> None:
+    rng = np.random.default_rng(3)
+    edges = [(int(rng.integers(12)), v) for v in range(12, 24)]
+    for v in range(24, 240):
+        edges += [(int(rng.integers(0 if rng.random() < 0.2 else v - 24, v - v % 12)), v) for _ in range(3)]
+    used, ends = np.unique(edges, return_inverse=True)
+    cdag = pebble.build(rng.integers(1, 1000, len(used)), *ends.reshape(-1, 2).T)
+    start = belady.plan(cdag, int(cdag.weights.sum()))
+    usual = least_memory.search_least(cdag, start, search=Search(effort=0.3)).budget
+    result = pebble.memory(cdag, effort=0.3)
+    assert result.cost["budget"] < 0.97 * usual
+    assert replay(cdag, result.plan, int(result.cost["budget"])).cost["traffic"] == cdag.algorithmic_bound()
+
+
 def test_in_place_it_is_what_the_game_says() -> None:
     gained = 0
     for seed in samples(16):

@@ -40,8 +40,7 @@ def search_least(cdag: Cdag, start: Plan, terms: Terms, *, least: int, search: S
     """Return the smallest budget found from ``start``, a plan that moves inputs and outputs only, and what is proven.
 
     ``least`` is a budget below which there is no such plan. Small graphs are searched exhaustively at budgets in
-    between; then plans are annealed at less than the best, again and again, by twice as much after it is reached, by a
-    quarter where it is not.
+    between; then plans are annealed.
 
     >>> from shorthaul.pebble.orders import belady
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
@@ -75,13 +74,25 @@ def search_least(cdag: Cdag, start: Plan, terms: Terms, *, least: int, search: S
             least = room + unit
         else:
             open_from = room
+    return lowered(cdag, LeastMemory(budget, best, least), terms, search=search, recompute=recompute)
+
+
+def lowered(cdag: Cdag, known: LeastMemory, terms: Terms, *, search: Search, recompute: bool) -> LeastMemory:
+    """Return the smallest budget found by annealing events from a plan.
+
+    That is done at less than the best budget, again and again, by twice as much after it is reached, by a quarter where
+    it is not. What does not fit is charged, so orders that need more memory lie on the way.
+    """
+    unit, goal = int(np.gcd.reduce(cdag.weights)), cdag.algorithmic_bound()
+    best, budget, least = known.plan, known.budget, known.least
     step = (budget - least) // tuning.LEAST_MEMORY_STEPS // unit * unit
     while budget > least and not search.expired():
         step = max(unit, step)
         part = search.part(tuning.LEAST_MEMORY_SHARE, unlimited=tuning.LEAST_MEMORY_EFFORT).aside()
         plan = _annealed(Game(cdag, max(least, budget - step), recompute, terms), best, goal, part)
         if plan is not None:
-            take(plan)
+            best, budget = plan, peak_of(cdag, plan, in_place=terms.in_place)
+            search.keep(budget, best)
             step *= 2
         elif step == unit:
             break

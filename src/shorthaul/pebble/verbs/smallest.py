@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -87,7 +88,9 @@ def in_any_order(cdag: Cdag, options: MemoryOptions, search: Search) -> tuple[in
     if options.method != "auto":
         return *_bisected(cdag, options.method, options, part), 0
     _, found = _bisected(cdag, "quick", options, part.part(0.3))
-    done = least_memory.search_least(cdag, found.plan, search=part)
+    done = least_memory.search_least(cdag, found.plan, search=part.part(tuning.LEAST_MEMORY_USUAL))
+    free = replace(cdag, compute=np.zeros(cdag.n, dtype=np.int64))  # only what is moved counts
+    done = least_memory_by_events.lowered(free, done, Terms(), search=part, recompute=False)
     method = found.method if done.plan is found.plan else "least-memory search"
     return done.budget, Found(done.plan, method, found.bound), 0 if options.recompute else done.least
 
