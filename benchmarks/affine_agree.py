@@ -1,6 +1,6 @@
 """Programs as users write them: which go in, and whether the emitted C computes what they compute.
 
-    python benchmarks/affine_agree.py [PROGRAM ...] [--folder F] [--effort E] [--verbose]
+    python benchmarks/affine_agree.py [PROGRAM ...] [--folder F] [--effort E] [--memory S ...] [--verbose]
 
 reads each program of benchmarks/programs/ (C and Python), emits its order as C, compiles that with ``-Wall -Wextra
 -Werror``, runs program and order on the same random data in one process, and compares every array; the driver of the
@@ -22,6 +22,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -38,7 +39,7 @@ NUMBERS = {**REALS, "i": ctypes.c_int, "l": ctypes.c_long, "u": ctypes.c_uint, "
 WORDS = {"float": "f", "double": "d", "unsigned": "u", "size_t": "z", "long": "l"}
 HEAD = re.compile(r"^(?://|#) (?P<name>\w+): (?P<function>\w+) (?P<arguments>\w+:.*)$", re.MULTILINE)
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-lm")
-CAPACITY = 20
+MEMORY = 20
 #: What gcc calls for parallel loops, by threads that its sanitiser knows (it takes those of libgomp for races).
 THREADS = """#include <pthread.h>
 enum { many = 3 };
@@ -161,7 +162,7 @@ def run_c(program: Program, folder: Path, values: Values) -> None:
 def run_order(program: Program, text: str, folder: Path, values: Values, sizes: dict[str, int], wanted: Values) -> None:
     """Run the emitted function on the values; arrays that only it has, such as results, are made here."""
     run = getattr(library(text, folder, "order", "-DNO_DRIVER", "-O2", *STRICT), f"{program.function}_tiled")
-    (parameters,) = re.findall(rf"void {program.function}_tiled\((.*)\) \{{", text)
+    (parameters,) = re.findall(rf"\w {program.function}_tiled\((.*)\) \{{", text)
     made, given, keep = {}, [], []  # type: ignore[var-annotated]
     for declared in re.split(r",(?![^\[]*\])", parameters):
         name = re.findall(r"[A-Za-z_]\w*", re.sub(r"\[.*", "", declared).replace("restrict", ""))[-1]
@@ -196,15 +197,15 @@ def sized(program: Program, names: tuple[str, ...], integers: dict[str, int]) ->
     return found
 
 
-def judged(program: Program, folder: Path, effort: float) -> tuple[str, str]:
-    """Return a word on the program, and more about it."""
+def judged(program: Program, folder: Path, effort: float, memory: int) -> tuple[str, str]:
+    """Return a word on the program with a fast memory of so many words, and more about it."""
     wanted, values, integers = program.data(), program.data(), {}
     try:
         read = program_from_text(program.text, function=program.function)
         if program.is_python:
             integers = run_python(program, wanted)
         sizes = sized(program, read.parameters, integers)
-        text = code(read, size={**sizes, "S": CAPACITY}, effort=effort).extra["code"]
+        text = code(read, size={**sizes, "S": memory}, effort=effort).extra["code"]
     except InputError as error:
         return "refused", str(error)
     if not program.is_python:
@@ -230,6 +231,7 @@ def judged(program: Program, folder: Path, effort: float) -> tuple[str, str]:
         for name in sorted(arrays)
         if name not in values
         or not np.allclose(wanted[name], values[name], atol=1e-9, rtol=close[wanted[name].dtype == np.float32])
+        or not (program.is_python or np.array_equal(wanted[name], values[name], equal_nan=True))
     ]
     before = program.data()
     if not unlike and all(name in before and np.array_equal(before[name], wanted[name]) for name in arrays):
@@ -242,18 +244,19 @@ def main() -> None:
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--effort", type=float, default=0.1)
+    parser.add_argument("--memory", type=int, nargs="+", default=[MEMORY], metavar="S")
     parser.add_argument("--verbose", action="store_true", help="messages in whole")
     given = parser.parse_args()
     known = {item.name: item for item in programs(given.folder)}
     if unknown := sorted(set(given.programs) - set(known)):
         parser.error(f"unknown program {unknown[0]!r}")
     counts: Counter[str] = Counter()
-    for name in given.programs or known:
+    for name, memory in product(given.programs or known, given.memory):
         reading, writing = os.pipe()
         if not (child := os.fork()):  # a wrong order may end its process
             with tempfile.TemporaryDirectory() as folder, os.fdopen(writing, "w") as pipe:
                 try:
-                    pipe.write("\0".join(judged(known[name], Path(folder), given.effort)))
+                    pipe.write("\0".join(judged(known[name], Path(folder), given.effort, memory)))
                 except Exception as error:  # a defect is one of the answers
                     pipe.write(f"defect\0{type(error).__name__}: {error}")
             os._exit(0)

@@ -63,15 +63,24 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True)
+class Result:
+    """What a function returns: a number or a variable in C, of a type; ``local`` is that variable if it is its own."""
+
+    value: str = ""
+    kind: str = "void"
+    local: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CodeText:
     """A region as C that can be compiled.
 
     ``body`` are its statements as written, ``declarations`` those of the data it uses ("double A[N][M]"), by name;
-    ``private`` are those declared in the region. ``arguments`` are the names that the function takes, in order,
-    ``integers`` declare its parameters ("int n"), by name, ``macros`` are integer macros that it uses; ``locals`` are
-    further declarations that the body needs, ``tables`` arrays of constants. Of the arguments ``unused`` declares those
-    that nothing reads, and ``constant`` ones lead to what is only read; ``missing`` are those of the file's function
-    that have become others.
+    ``private`` are those declared in the region, without its ``result``. ``arguments`` are the names that the function
+    takes, in order, ``integers`` declare its parameters ("int n"), by name, ``macros`` are integer macros that it uses;
+    ``locals`` are further declarations that the body needs, ``tables`` arrays of constants. Of the arguments ``unused``
+    declares those that nothing reads, and ``constant`` ones lead to what is only read; ``missing`` are those of the
+    file's function that have become others.
     """
 
     body: str = ""
@@ -82,6 +91,7 @@ class CodeText:
     unused: Mapping[str, str] = field(default_factory=dict)
     constant: frozenset[str] = frozenset()
     missing: tuple[str, ...] = ()
+    result: Result = Result()
     macros: Mapping[str, int] = field(default_factory=dict)
     locals: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()

@@ -5,12 +5,53 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from tests.affine.c_code.test_code import SANITIZED, assert_agrees, made, needs_compiler, run
+
+from shorthaul.affine import program_from_text
 
 
 def head_of(text: str) -> str:
     (found,) = re.findall(r"^LINKAGE (.*)\{$", text, re.MULTILINE)
     return str(found).strip()
+
+
+RETURNED = {
+    "double": "double f(int n, const double *x) { double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }",
+    "float": """float f(int n, float m, const float *x) {
+      if (n < 2) return -1;
+      for (int i = 0; i < n; i++) m = x[i] > m ? x[i] : m;
+      return sqrtf(m) / 2;
+    }""",
+    "int": "int f(int n, const double *x) { int c = 0; for (int i = 0; i < n; i++) if (x[i] > 1) c++; return c; }",
+    "long": "enum { OK }; long f(int n, double *x) { for (int i = 0; i < n; i++) x[i] *= 2; return OK; }",
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["float", *(pytest.param(kind, marks=pytest.mark.slow) for kind in RETURNED)])
+def test_values_are_returned(kind: str, tmp_path: Path) -> None:
+    """They were lost: a sum that the function returned was a variable of the emitted function."""
+    text = made(RETURNED[kind], "n=9,S=20")["code"]
+    assert head_of(text).startswith(f"{kind} f_tiled(")
+    assert "COMPARE_SCALAR(sh_returned)" in text
+    assert_agrees(run(text, tmp_path, *SANITIZED))
+
+
+def test_python_functions_return_numbers() -> None:
+    source = """def f(x: np.ndarray, alpha, y):
+    alpha = 2 * alpha
+    for i in range(len(x)):
+        y[i] += alpha * x[i]
+    return np.sum(x) / len(x)"""
+    found = program_from_text(source).code
+    assert found.arguments == ("x_0", "x", "alpha", "y")
+    assert (found.result.kind, found.result.local) == ("double", "result")
+    found = program_from_text(source.replace("np.sum(x) / len(x)", "alpha, y")).code
+    assert (found.result.kind, found.arguments) == ("void", ("x_0", "x", "alpha", "y"))
+    assert (
+        "s" not in program_from_text("def g(x):\n  s = 0.0\n  for i in range(9): s += x[i]\n  return s, x").code.private
+    )
 
 
 @needs_compiler

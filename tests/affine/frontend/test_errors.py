@@ -35,7 +35,7 @@ BODIES = {
     "goto": ("x: a[0] = 1; goto x;", "line 3"),
     "return": ("a[0] = 1; return;", "line 3 column 11", "return", "end the region"),
     "switch": ("switch (n++) { case 1: a[0] = 1; }", "line 3 column 1", "switch"),
-    "condition on data": ("for (int i = 1; i < n; i++) if (a[i] > s) { a[i] = a[i - 1]; a[i - 1] = s; }", "line 3 column 33", "depends on data", "ternaries"),
+    "condition on data": ("for (int i = 1; i < n; i++) if (a[i] > s) for (int j = 0; j < i; j++) a[j] = s;", "line 3 column 33", "depends on data", "ternaries"),
     "pointer": ("for (int i = 0; i < n; i++) if (a[i] > 0) *p++ = 0;", "line 3", "pointer arithmetic", "a[i]"),
     "address": ("a[0] = &b[0];", "line 3", "pointer arithmetic"),
     "structure": ("a[0] = q.x;", "line 3", "structure", "plain arrays"),

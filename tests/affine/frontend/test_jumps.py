@@ -73,3 +73,31 @@ def test_emitted_code_computes_the_same(tmp_path: Path) -> None:
     body += "mode(0, x); mode(1, x); mode(2, y);"
     made = shorthaul.affine.code(program(body), size="n=11,m=5,S=20", effort=0.1).extra["code"]
     assert_agrees(run(made, tmp_path, *SANITIZED))
+
+
+@pytest.mark.parametrize(
+    "loop",
+    ["for (size_t i = n; i-- > 0;)", "for (unsigned i = n - 1; i < n; --i)", "for (unsigned i = n; i--;)"],
+)
+def test_counters_without_a_sign_fall_to_zero(loop: str) -> None:
+    """The program as written in emitted C never ran: its counter was compared with -1."""
+    program = shorthaul.affine.program_from_text(
+        f"void f(size_t n, double *x) {{ {loop} x[i] = i + 1 < n ? x[i + 1] : 0.0; }}"
+    )
+    assert str(program.statements[0].domain) == "[n] -> { S0[i] : 0 <= i < n }"
+    assert "long i" in program.code.body
+
+
+def test_a_branch_may_change_its_condition_several_times() -> None:
+    """The condition is kept in a variable; what a branch declares has a place in each iteration."""
+    program = shorthaul.affine.program_from_text("""void f(int n, double *x) {
+      for (int i = 0; i < n; i++)
+        if (i + 1 < n && x[i] > x[i + 1]) { double t = x[i]; x[i] = x[i + 1]; x[i + 1] = t; }
+    }""")
+    assert [item.text for item in program.statements] == [
+        "is_so = x[i] > x[i + 1]",
+        "t = (is_so) ? (x[i]) : (0)",
+        "x[i] = (is_so) ? (x[i + 1]) : (x[i])",
+        "x[i + 1] = (is_so) ? (t) : (x[i + 1])",
+    ]
+    assert {*program.code.private} == {"is_so", "t"}

@@ -76,7 +76,7 @@ class _File:
         self.data = [
             _data(name, text, is_global=name in writes and name not in known)
             for name, text in self.code.declarations.items()
-            if name not in self.code.private
+            if name not in {*self.code.private, self.code.result.local}
         ]
         passed = [item.name for item in self.data if not item.is_global]
         self.constant = {item.name for item in self.data if len(item.extents) == 1} & self.code.constant - writes
@@ -91,6 +91,8 @@ class _File:
             "SIZES": self._sizes(),
             "GLOBALS": "\n".join([*self.code.tables, *(f"OUTSIDE {item.declaration};" for item in self._outside())]),
             "NAME": self.name,
+            "RESULT": self.code.result.kind,
+            "RETURN": f"  return {self.code.result.value};" if self.code.result.value else "",
             "SIGNATURE": signature,
             "TILED": ", ".join(self._signed(name) for name in self.arguments) or "void",
             "UNUSED": "\n".join(f"  (void){name};" for name in self.arguments),
@@ -145,7 +147,8 @@ class _File:
             for item in (*statement.reads, statement.write)
             if order is None or item.array not in order.local
         }
-        return sorted(used.intersection(self.code.private) - self.order.storage.buffers.keys())
+        kept = [self.code.result.local] if self.code.result.local else []
+        return kept + sorted(used.intersection(self.code.private) - self.order.storage.buffers.keys())
 
     def _declared(self, name: str) -> str:
         return {**self.code.declarations, **self.code.unused, **self.code.integers}[name]
@@ -302,9 +305,11 @@ class _File:
             passed |= {item.name: f"(void *){prefix or 'sh_'}rows_{item.name}" for item in arrays if item.is_table}
             return f"{self.name}_{kind}({', '.join(passed.get(name, name) for name in self.arguments)})"
 
+        kept = "" if self.code.result.kind == "void" else f"const {self.code.result.kind} "
+        first, second = (kept and f"{kept}{name} = " for name in ("sh_first_sh_returned", "sh_returned"))
         lines += [
             "  double sh_start = sh_seconds();",
-            f"  {call('original', 'sh_first_')};",
+            f"  {first}{call('original', 'sh_first_')};",
             "  const double sh_original = sh_seconds() - sh_start;",
         ]
         for item in self._outside():
@@ -314,11 +319,12 @@ class _File:
             ]
         lines += [
             "  sh_start = sh_seconds();",
-            f"  {call('tiled', '')};",
+            f"  {second}{call('tiled', '')};",
             "  const double sh_tiled = sh_seconds() - sh_start;",
         ]
         lines += [f"  COMPARE({item.name}, sh_size_{item.name});" for item in arrays]
-        lines += [f"  COMPARE_SCALAR({item.name});" for item in self._outside()]
+        names = [item.name for item in self._outside()] + (["sh_returned"] if kept else [])
+        lines += [f"  COMPARE_SCALAR({name});" for name in names]
         lines += [f"  free({item.name});\n  free(sh_first_{item.name});" for item in arrays]
         tables = [item.name for item in arrays if item.is_table]
         lines += [f"  free(sh_rows_{name});\n  free(sh_first_rows_{name});" for name in tables]

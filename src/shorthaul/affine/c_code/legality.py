@@ -29,13 +29,13 @@ class Order:
     """What is known of a nest: arrays whose conflicts it breaks, and (entry, part, part) where one is carried.
 
     ``local`` has for local data how many of the first entries are equal for all that use a value; ``flows`` has which
-    statements use one.
+    parts set and read one.
     """
 
     broken: frozenset[str]
     carried: frozenset[tuple[int, str, str]]
     local: Mapping[str, int] = field(default_factory=dict)
-    flows: Mapping[str, frozenset[tuple[str | None, str | None]]] = field(default_factory=dict)
+    flows: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
 
 
 def conflicts_with(storage: Storage, known: dict[Hashable, Any] | None = None) -> Conflicts:
@@ -59,7 +59,8 @@ def examined(nest: Nest, conflicts: Conflicts, name: str | None = None) -> Order
     broken: set[str] = set()
     carried: set[tuple[int, str, str]] = set()
     members = {name: [item for item in nest.parts if item.statement == name] for name in nest.names}
-    local = {array: depth for array in conflicts.local if (depth := _depth(array, nest, members, conflicts))}
+    flows: dict[str, frozenset[tuple[str, str]]] = {}
+    local = {array: depth for array in conflicts.local if (depth := _depth(array, nest, members, conflicts, flows))}
     for first, second in product(nest.names, repeat=2):
         if name is not None and name not in (first, second):
             continue
@@ -73,13 +74,21 @@ def examined(nest: Nest, conflicts: Conflicts, name: str | None = None) -> Order
                     broken.add(array)
                 else:
                     carried |= {(at, a.name, b.name) for at in entries}
-    flows = {array: frozenset((item.source, item.sink) for item in conflicts.local[array]) for array in local}
     return Order(frozenset(broken), frozenset(carried), local, flows)
 
 
-def _depth(array: str, nest: Nest, members: Mapping[str, Sequence[Part]], conflicts: Conflicts) -> int:
-    """Return how many of the first entries are equal for all that use a value of local data; 0 if some are outside."""
-    depth = nest.length
+def _depth(
+    array: str,
+    nest: Nest,
+    members: Mapping[str, Sequence[Part]],
+    conflicts: Conflicts,
+    flows: dict[str, frozenset[tuple[str, str]]],
+) -> int:
+    """Return how many of the first entries are equal for all that use a value of local data; 0 if some are outside.
+
+    ``flows`` gets the parts that set and read one.
+    """
+    depth, pairs = nest.length, set()
     for number, flow in enumerate(conflicts.local[array]):
         ends = [members.get(name or "", ()) for name in (flow.source, flow.sink)]
         if any(ends) and not all(ends):
@@ -88,14 +97,20 @@ def _depth(array: str, nest: Nest, members: Mapping[str, Sequence[Part]], confli
             found = "depth", array, number, id(a), id(b)
             if found not in conflicts.known:
                 conflicts.known[found] = a, b, _equal(a, b, flow.relation, nest.tiles)
-            depth = min(depth, conflicts.known[found][2])
+            equal = conflicts.known[found][2]
+            if equal is not None:
+                depth = min(depth, equal)
+                pairs.add((a.name, b.name))
+    flows[array] = frozenset(pairs)
     return depth
 
 
-def _equal(a: Part, b: Part, pairs: isl.Map, tiles: Mapping[str, int]) -> int:
-    """Return how many of the first entries of time vectors are equal for all ``pairs``."""
+def _equal(a: Part, b: Part, pairs: isl.Map, tiles: Mapping[str, int]) -> int | None:
+    """Return how many of the first entries of time vectors are equal for all ``pairs``, None if there are none."""
     effort.step()
     rest = lifted(a, b, pairs, tiles)
+    if rest.is_empty():
+        return None
     for at in range(a.time.dim(_OUT)):
         if any(not rest.intersect(apart(rest, at, _tile(a, b, at), back=back)).is_empty() for back in (True, False)):
             return at

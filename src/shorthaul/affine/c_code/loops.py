@@ -186,14 +186,11 @@ class _Printer:
 
     def _escaped(self, parts: frozenset[str], at: int) -> frozenset[str]:
         """Return the local data of an iteration of the loop for entry ``at`` of which parts outside use a value."""
-        within = {self.parts[name].statement for name in parts}
-        outside = {part.statement for name, part in self.parts.items() if name not in parts}
         flows = {} if self.order is None else self.order.flows
         found = frozenset(
             name
             for name in self._used(parts)
-            if self.local[name] > at
-            and any((a in within and b in outside) or (a in outside and b in within) for a, b in flows[name])
+            if self.local[name] > at and any((a in parts) != (b in parts) for a, b in flows[name])
         )
         self.escaped |= found
         return found

@@ -12,7 +12,7 @@ from shorthaul.affine.frontend.expressions import Names, c_text
 from shorthaul.affine.frontend.parser import Region
 from shorthaul.affine.frontend.rewriting.trees import NUMBERS, names_in, nodes, words_of
 from shorthaul.affine.frontend.symbols import Symbols
-from shorthaul.affine.model import CodeText, Fragment
+from shorthaul.affine.model import CodeText, Fragment, Result
 
 
 class _Statements(c_generator.CGenerator):  # type: ignore[misc]
@@ -104,23 +104,26 @@ def code_text(region: Region, symbols: Symbols, parameters: Sequence[str], array
     tables = {name: region.tables[name] for name in arrays if name in region.tables}
     data = {name: _declared(name, {**declared, **sized}, "double") for name in arrays if name not in tables}
     # what the region sets and others know is no value to be passed
-    passed = [name for name in data if name in region.signature.own or not _is_set(name, declared, symbols)]
-    unused = {name: _declared(name, declared, "") for name in region.signature.unused if _is_plain(declared.get(name))}
+    head, kept = region.signature, region.signature.local
+    passed = [name for name in data if name in head.own or not _is_set(name, declared, symbols)]
+    unused = {name: _declared(name, declared, "") for name in head.unused if _is_plain(declared.get(name))}
     unused = {name: text for name, text in unused.items() if name not in {*data, *integers}}
-    known = {*passed, *integers, *unused} - inside
-    order = dict.fromkeys([*region.signature.names, *region.declarations])
+    known = {*passed, *integers, *unused} - {*inside, kept}
+    made = [f"{_declared(kept, declared, '')} = 0;"] if kept and kept not in inside else []
+    order = dict.fromkeys([*head.names, *region.declarations])
     return CodeText(
         body=body,
         declarations=data,
         tables=tuple(tables.values()),
-        private=tuple(name for name in arrays if name in inside),
+        private=tuple(name for name in arrays if name in inside and name != kept),
+        result=Result(head.value, " ".join(words_of(head.kind)), kept) if head.value else Result(),
         arguments=tuple(name for name in order if name in known),
         unused=unused,
-        constant=region.signature.constant - symbols.written,
-        missing=tuple(name for name in region.signature.names if name not in known),
+        constant=head.constant - symbols.written,
+        missing=tuple(name for name in head.names if name not in known),
         integers=integers,
         macros={name: value for name, value in region.text.integers.items() if name in mentioned},
-        locals=(*loops, *(f"int {name} = {c_text(symbols.constants[name])};" for name in needed)),
+        locals=(*loops, *(f"int {name} = {c_text(symbols.constants[name])};" for name in needed), *made),
     )
 
 

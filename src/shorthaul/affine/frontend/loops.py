@@ -12,7 +12,7 @@ from pycparser import c_ast
 
 from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.expressions import Names, affine, bound_set, c_text, condition, integer, variable
-from shorthaul.affine.frontend.rewriting.trees import STEPS, is_name, names_in, words_of
+from shorthaul.affine.frontend.rewriting.trees import STEPS, UNSIGNED, is_name, names_in, words_of
 from shorthaul.core.errors import InputError
 
 #: Levels of loops: reading so many takes half a second, eight times what half as many take.
@@ -162,7 +162,6 @@ def _start(node: Any, names: Names) -> tuple[str, Any]:
 
 
 _NOT_INTEGER = frozenset({"float", "double", "_Bool", "bool", *(f"_Float{bits}" for bits in (16, 32, 64, 128))})
-_UNSIGNED = frozenset({"unsigned", "size_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"})
 
 
 def _require_integer(node: Any, name: str, step: int, names: Names) -> None:
@@ -174,7 +173,7 @@ def _require_integer(node: Any, name: str, step: int, names: Names) -> None:
             "the loop's iterator is no integer", place=place, value=_header(node), cure=f"declare {name} as int"
         )
     falls = isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == ">=" and is_name(node.cond.left, name)
-    if words & _UNSIGNED and step < 0 and falls and constant(node.cond.right, names.numbers) == 0:
+    if words & UNSIGNED and step < 0 and falls and constant(node.cond.right, names.numbers) == 0:
         raise InputError(
             "the loop never ends: an unsigned iterator is never below 0",
             place=place,

@@ -12,6 +12,7 @@ from pycparser import c_ast, c_parser
 
 from shorthaul.affine.frontend.constants import constant
 from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
+from shorthaul.affine.frontend.rewriting.choices import with_conditions_kept
 from shorthaul.affine.frontend.rewriting.counting import with_moves_apart, with_steps_as_numbers, without_rest
 from shorthaul.affine.frontend.rewriting.exchanges import without_exchanges
 from shorthaul.affine.frontend.rewriting.initial_values import (
@@ -30,6 +31,7 @@ from shorthaul.affine.frontend.rewriting.procedures import with_calls_written_ou
 from shorthaul.affine.frontend.rewriting.scopes import names_as_written, with_names_apart
 from shorthaul.affine.frontend.rewriting.structures import Structures, flattened, named, structures_in
 from shorthaul.affine.frontend.rewriting.trees import assigned, names_in, nodes, words_of
+from shorthaul.affine.frontend.rewriting.values import value_at_end, with_value_set
 from shorthaul.affine.frontend.rewriting.versions import with_versions
 from shorthaul.affine.frontend.rewriting.walking import without_walking
 from shorthaul.affine.model import Place
@@ -58,13 +60,17 @@ _CURE_MISSING = "write a function around the loop nest, or mark its loops by '#p
 class Signature:
     """What a function takes: ``names`` in order, of which ``own`` are values that the region alone names.
 
-    ``unused`` are those that the function never names, ``constant`` lead to what it only reads.
+    ``unused`` are those that the function never names, ``constant`` lead to what it only reads. It returns ``value``, a
+    number or a variable, of the type ``kind``; ``local`` is that variable if it is one of the function.
     """
 
     names: tuple[str, ...] = ()
     own: frozenset[str] = frozenset()
     unused: frozenset[str] = frozenset()
     constant: frozenset[str] = frozenset()
+    value: str = ""
+    local: str = ""
+    kind: Any = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,7 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
                 outside.pop(parameter.name, None)
     renamed = with_names_apart(definition.body, {*declarations, *integers})
     signature = _signature(definition, chosen.text)
+    value = "" if "#pragma scop" in chosen.text else with_value_set(definition, declarations)
     without_static_values(definition.body)
     others = [chunk for chunk in chunks if chunk.is_function and chunk is not chosen]
     found = _declared(list(_called(chosen.text, others)), typedefs)
@@ -151,7 +158,11 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         plain = without_static_lists(plain, declarations)
         plain.block_items = written_out(plain.block_items, {**of_file, **tables}, integers)
         made = with_values_assigned(flattened(plain, declarations, structures), region.place)
-        return replace(region, body=tuple(made.block_items))
+        made, told = value_at_end(value, made.block_items, declarations)
+        made = with_conditions_kept(made, {*declarations, *integers})
+        local = "" if told in {*outside, *signature.names} or not told.isidentifier() else told
+        signature = replace(signature, value=told, local=local, kind=definition.decl.type.type)
+        return replace(region, body=tuple(made), signature=signature)
 
 
 def _signature(definition: Any, text: str) -> Signature:

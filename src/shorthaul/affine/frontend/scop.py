@@ -41,7 +41,8 @@ from shorthaul.affine.frontend.extents import complete_extents, refuse_outside
 from shorthaul.affine.frontend.loops import by_factors, from_failure_on, iterations
 from shorthaul.affine.frontend.parser import Region, parse
 from shorthaul.affine.frontend.phases import phases
-from shorthaul.affine.frontend.python.region import is_python, python_region
+from shorthaul.affine.frontend.python.pieces import is_python
+from shorthaul.affine.frontend.python.region import python_region
 from shorthaul.affine.frontend.rewriting.choices import choices
 from shorthaul.affine.frontend.rewriting.counting import ends
 from shorthaul.affine.frontend.rewriting.jumps import require_static_control
@@ -347,9 +348,8 @@ class _Builder:
 
     def emit(self, target: Any, value: Any, scope: _Scope, node: Any) -> None:
         """Note one statement."""
-        names, compound = self.names(scope), node.op != "="
-        name = target.name if isinstance(target, c_ast.ID) else None
-        if name in scope.env or name in scope.locals.keys() & self.symbols.loops:
+        names, compound, name = self.names(scope), node.op != "=", getattr(target, "name", None)
+        if isinstance(target, c_ast.ID) and (name in scope.env or name in scope.locals.keys() & self.symbols.loops):
             raise InputError(
                 "a loop iterator is assigned in the loop",
                 place=self.place(node),

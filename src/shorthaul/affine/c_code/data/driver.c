@@ -77,10 +77,11 @@ static inline void *sh_room(long count, size_t size) {
 #pragma GCC diagnostic ignored "-Wunused-value"
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #endif
-static void @NAME@_original(@SIGNATURE@) {
+static @RESULT@ @NAME@_original(@SIGNATURE@) {
 @UNUSED@
 @LOCALS@
 @BODY@
+@RETURN@
 }
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
@@ -90,13 +91,14 @@ static void @NAME@_original(@SIGNATURE@) {
 @STATEMENTS@
 
 /* The same instances in the derived order; beside the driver it is static as the original is, so that both know the sizes. */
-LINKAGE void @NAME@_tiled(@TILED@);
-LINKAGE void @NAME@_tiled(@TILED@) {
+LINKAGE @RESULT@ @NAME@_tiled(@TILED@);
+LINKAGE @RESULT@ @NAME@_tiled(@TILED@) {
 @UNUSED@
 @PRIVATE@
 @BUFFERS@
 @LOOPS@
 @AFTER@
+@RETURN@
 }
 @UNDEFINED@
 

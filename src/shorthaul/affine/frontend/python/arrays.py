@@ -81,7 +81,8 @@ class _Lowering(Views):
     def _statement(self, node: ast.stmt) -> list[ast.stmt]:
         if isinstance(node, ast.Return) and node.value is not None and on_arrays(node.value):
             result = ast.Name(self.new_name("result"), ast.Store())
-            return self._statement(placed(ast.Assign([result], node.value), node))
+            setting = placed(ast.Assign([result], node.value), node)
+            return [*self._statement(setting), placed(ast.Return(ast.Name(result.id, ast.Load())), node)]
         if not isinstance(node, ast.Assign | ast.AugAssign) or shape_of(node.value) or new_extents(node.value):
             return [node]
         target: ast.expr = node.targets[0] if isinstance(node, ast.Assign) else node.target

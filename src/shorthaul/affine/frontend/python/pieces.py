@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
@@ -34,6 +35,23 @@ class Coord:
 def coord_of(node: Any) -> Coord:
     """Return the place of ``node``, as nodes of C have it."""
     return Coord(node.lineno, node.col_offset + 1)
+
+
+def is_python(text: str, suffix: str) -> bool:
+    r"""Return whether ``text`` is Python: by the end of its file's name, or as it defines a function.
+
+    >>> is_python("def f(A):\n  A[0] = 1\n", ""), is_python("void f(int def) {}", ".c")
+    (True, False)
+    """
+    return suffix == ".py" or (suffix == "" and re.search(r"^def\s+\w+\s*\(", text, re.MULTILINE) is not None)
+
+
+def as_real(value: Any) -> Any:
+    """Return what is divided, as no integer of C, whose quotients have no fractions."""
+    if isinstance(value, c_ast.Constant):
+        return c_ast.Constant("double", value.value + ("" if value.type == "double" else ".0"), value.coord)
+    kind = c_ast.TypeDecl(None, [], None, c_ast.IdentifierType(["double"]))
+    return c_ast.Cast(c_ast.Typename(None, [], None, kind), value, value.coord)
 
 
 def fail(node: Any, problem: str, cure: str = _CURE) -> NoReturn:

@@ -23,6 +23,7 @@ from shorthaul.affine.frontend.python.pieces import (
     NUMBERS,
     REALS,
     array_type,
+    as_real,
     assigned_names,
     base_of,
     call_of,
@@ -42,6 +43,7 @@ from shorthaul.affine.frontend.rewriting.structures import declaration_of, free_
 from shorthaul.affine.frontend.rewriting.trees import joined
 from shorthaul.affine.frontend.rewriting.trees import names_in as names_of_c
 from shorthaul.affine.frontend.rewriting.trees import nodes as nodes_of_c
+from shorthaul.affine.frontend.rewriting.values import value_at_end
 from shorthaul.affine.frontend.rewriting.walking import without_walking
 from shorthaul.core.errors import InputError, unknown_name
 
@@ -54,15 +56,6 @@ _MATHS = {"abs": "fabs", "absolute": "fabs", "maximum": "fmax", "minimum": "fmin
 _EXTREMES = {"min": "fmin", "max": "fmax"}
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _COMPARED = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-
-
-def is_python(text: str, suffix: str) -> bool:
-    r"""Return whether ``text`` is Python: by the end of its file's name, or as it defines a function.
-
-    >>> is_python("def f(A):\n  A[0] = 1\n", ""), is_python("void f(int def) {}", ".c")
-    (True, False)
-    """
-    return suffix == ".py" or (suffix == "" and re.search(r"^def\s+\w+\s*\(", text, re.MULTILINE) is not None)
 
 
 def python_region(text: str, *, function: str | None = None) -> Region:
@@ -126,25 +119,30 @@ class _Translator:
         self.assigned: dict[str, int] = {}
         self.counted: dict[str, ast.stmt] = {}  #: integers that are assigned several times
         self.whiles: dict[int, ast.While] = {}  #: by their lines
+        self.value_name, self.value_kind = "", "double"  #: of what is returned
+        self.given: list[str] = []  #: what is returned with others
         self.exchanged: dict[str, ast.stmt] = {}  #: names of what arrays were before they changed places
         self._survey()
         for name in {*self.arguments, *self.assigned} & self.globals.keys():
             del self.globals[name]
 
-    def region(self, text: str) -> Region:
+    def region(self, source: str) -> Region:
         """Return the whole function."""
         items = self.block(self.function.body, outermost=True)
         scalars = [name for name in self.assigned if name not in self.axes and name not in {*self.indices, *self.sizes}]
-        local = [declaration_of(name, scalar_type(name, "double")) for name in scalars if name not in self.arguments]
+        scalars = [name for name in scalars if name not in {*self.arguments, *self.given}]
+        local = [declaration_of(name, scalar_type(name, "double")) for name in scalars]
         arrays = {
             name: array_type(name, [self.extents.get((name, at)) for at in range(self.axes[name])])
             for name in self.axes
         }
         integers = [name for name in self.arguments if name in self.indices]
         declarations = {name: scalar_type(name, "int") for name in dict.fromkeys([*self.sizes, *integers])}
-        for name in (*self.arguments, *self.made):
+        for name in (*self.arguments, *self.made, *self.given):
             if name not in declarations:
                 declarations[name] = arrays.get(name) or scalar_type(name, "double")
+        if self.value_name:
+            declarations[self.value_name] = scalar_type(self.value_name, self.value_kind)
         if not items:
             fail(self.function, "the function has no loops")
         items = self.counted_out(without_exchanges(items, declarations, {}), declarations)
@@ -152,10 +150,12 @@ class _Translator:
             if name in names_of_c(items):
                 cure = "let arrays change places in loops alone, under no condition, the same ones in the same way"
                 fail(node, "several arrays are assigned at once", cure)
-        lines = tuple(text.splitlines())
         own = frozenset(name for name in self.arguments if name not in self.axes)
-        signature, known = Signature((), own), Preprocessed(lines, self.globals, ())
-        return Region(self.function.name, (*local, *items), declarations, {}, known, signature=signature)
+        made, value = value_at_end(self.value_name, [*local, *items], declarations)
+        kept, kind = "" if value in self.arguments else value, declarations.get(self.value_name)
+        text = Preprocessed(tuple(source.splitlines()), self.globals, ())
+        signature = Signature((), own, value=value, local=kept, kind=kind)
+        return Region(self.function.name, tuple(made), declarations, {}, text, signature=signature)
 
     def counted_out(self, items: list[Any], declarations: dict[str, Any]) -> list[Any]:
         """Return statements with values in place of the integers that they count."""
@@ -281,6 +281,7 @@ class _Translator:
             if isinstance(item, ast.Return):
                 if not outermost or item is not items[-1]:
                     fail(item, "return is not static control", "let the function return at its end only")
+                result += self.returned(item)
             elif isinstance(item, ast.For):
                 result.append(self.loop(item))
             elif isinstance(item, ast.While):
@@ -302,6 +303,18 @@ class _Translator:
             elif not is_text(item) and not isinstance(item, ast.Pass | ast.Assert | ast.Import | ast.ImportFrom):
                 fail(item, "is no loop, condition or assignment")
         return result
+
+    def returned(self, node: ast.Return) -> list[Any]:
+        """Return an assignment of the number that the function returns; arrays are arguments."""
+        if isinstance(node.value, ast.Tuple):  # numbers among several values are variables of the caller
+            self.given = [name.id for name in node.value.elts if isinstance(name, ast.Name)]
+        value, arrays = node.value, ast.Tuple | ast.Dict | ast.List | ast.Constant
+        if value is None or isinstance(value, arrays) or (isinstance(value, ast.Name) and value.id in self.axes):
+            return []
+        self.value_name = free_name(f"{self.function.name}_value", dict.fromkeys([*self.arguments, *self.assigned]))
+        is_index = isinstance(value, ast.Name) and value.id in self.indices
+        self.value_kind, at = "int" if is_index else "double", coord_of(node)
+        return [c_ast.Assignment("=", c_ast.ID(self.value_name, at), self.value(value, index=is_index), at)]
 
     def loop(self, node: ast.For) -> Any:
         """Return a loop over a range."""
@@ -443,14 +456,6 @@ class _Translator:
             return c_ast.Constant("double", NUMBERS[node.attr], at)
         return fail(node, "is not understood", "use numbers, elements, + - * / ** and mathematical functions")
 
-    @staticmethod
-    def real(value: Any) -> Any:
-        """Return what is divided, as no integer of C, whose quotients have no fractions."""
-        if isinstance(value, c_ast.Constant):
-            return c_ast.Constant("double", value.value + ("" if value.type == "double" else ".0"), value.coord)
-        kind = c_ast.TypeDecl(None, [], None, c_ast.IdentifierType(["double"]))
-        return c_ast.Cast(c_ast.Typename(None, [], None, kind), value, value.coord)
-
     def operation(self, node: ast.BinOp, inner: Any, *, index: bool) -> Any:
         """Return a binary operation; quotients of integers round down, as in Python."""
         left, right, at = inner(node.left), inner(node.right), coord_of(node)
@@ -464,7 +469,7 @@ class _Translator:
         if isinstance(node.op, ast.Div) and not any(
             isinstance(item, ast.Subscript) for item in (node.left, node.right)
         ):
-            return c_ast.BinaryOp("/", self.real(left), right, at)
+            return c_ast.BinaryOp("/", as_real(left), right, at)
         if isinstance(node.op, ast.Pow) and not index:
             return call_of("pow", [left, right], at)
         if type(node.op) not in _OPERATORS:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Set
 from typing import Any
 
 from pycparser import c_ast
 
-from shorthaul.affine.frontend.expressions import c_text
-from shorthaul.affine.frontend.rewriting.trees import element_of, names_in, statements_of
+from shorthaul.affine.frontend.expressions import COMPARISONS, c_text
+from shorthaul.affine.frontend.rewriting.trees import element_of, names_in, nodes, rewritten, statements_of
 
 
 def choices(node: Any, is_affine: Callable[[Any], bool] = lambda _: False) -> list[Any] | None:
@@ -33,19 +34,10 @@ def choices(node: Any, is_affine: Callable[[Any], bool] = lambda _: False) -> li
     first, second = _assignments(node.iftrue), _assignments(node.iffalse)
     if first is None or second is None:
         return None
-    places = [c_text(item.lvalue) for item in first]
-    if places == [c_text(item.lvalue) for item in second] and len({*places}) == len(places):
-        pairs = [(one.lvalue, one.rvalue, other.rvalue) for one, other in zip(first, second, strict=True)]
-    else:
-        pairs = [(one.lvalue, one.rvalue, one.lvalue) for one in first]
-        pairs += [(one.lvalue, one.lvalue, one.rvalue) for one in second]
-    made = [
-        c_ast.Assignment("=", place, c_ast.TernaryOp(node.cond, then, other, node.coord), place.coord)
-        for place, then, other in pairs
-    ]
+    made = _chosen(node, first, second)
     asked = names_in([node.cond])
     changing = [at for at, item in enumerate(made) if _written(item) in asked]
-    if len(changing) > 1:
+    if len(changing) > 1 or (changing and any(isinstance(item, c_ast.Decl) for item in made)):
         return None
     for at in changing:
         moved, after = made[at], made[at + 1 :]
@@ -55,6 +47,73 @@ def choices(node: Any, is_affine: Callable[[Any], bool] = lambda _: False) -> li
             return None
         made = [*made[:at], *after, moved]
     return made
+
+
+def with_conditions_kept(items: list[Any], taken: Set[str]) -> list[Any]:
+    r"""Return statements in which a variable keeps the condition of a branch that changes it more than once.
+
+    >>> from pycparser import c_parser
+    >>> text = "void f(void) { if (i && x[i] < x[0]) { double t = x[i]; x[i] = x[0]; x[0] = t; } }"
+    >>> (made,) = with_conditions_kept(c_parser.CParser().parse(text).ext[0].body.block_items, set())
+    >>> print(" ".join(c_text(made).split()))
+    if (i) { int is_so; is_so = x[i] < x[0]; if (is_so) { double t = x[i]; x[i] = x[0]; x[0] = t; } }
+    """
+
+    def change(node: Any) -> Any:
+        if not isinstance(node, c_ast.If) or choices(node) is not None:
+            return node
+        if _assignments(node.iftrue) is None or _assignments(node.iffalse) is None:
+            return node
+        name, at = "is_so", node.coord
+        while name in taken or name in names_in([node]):
+            name += "_"
+        cond, before = node.cond, []
+        while isinstance(cond, c_ast.BinaryOp) and cond.op == "&&" and node.iffalse is None:
+            if any(isinstance(item, c_ast.ArrayRef | c_ast.FuncCall) for item in nodes([cond.left])):
+                break
+            before.append(cond.left)
+            cond = cond.right
+        is_test = isinstance(cond, c_ast.BinaryOp) and cond.op in COMPARISONS | {"&&", "||"}
+        value = cond if is_test else c_ast.BinaryOp("!=", cond, c_ast.Constant("int", "0", at), at)
+        kept, kind = c_ast.ID(name, at), c_ast.TypeDecl(name, [], None, c_ast.IdentifierType(["int"]))
+        setting = c_ast.Assignment("=", kept, value, at)
+        node.cond = kept
+        made: Any = c_ast.Compound([c_ast.Decl(name, [], [], [], [], kind, None, None, at), setting, node], at)
+        for part in reversed(before):
+            made = c_ast.If(part, made, None, at)
+        return made
+
+    return [rewritten(item, change) for item in items]
+
+
+def _chosen(node: Any, first: list[Any], second: list[Any]) -> list[Any]:
+    """Return what both branches assign, each with its choice; what they declare has any value elsewhere."""
+    places = [c_text(item.lvalue) for item in first if isinstance(item, c_ast.Assignment)]
+    own = {item.name for item in (*first, *second) if isinstance(item, c_ast.Decl)}
+    others = [c_text(item.lvalue) for item in second if isinstance(item, c_ast.Assignment)]
+    if places == others and len({*places}) == len(places) and not own:
+        pairs = [(one, one.lvalue, one.rvalue, other.rvalue) for one, other in zip(first, second, strict=True)]
+    else:
+        pairs = [(one, *_sides(one, own)) for one in first]
+        pairs += [(one, place, other, then) for one in second for place, then, other in [_sides(one, own)]]
+    made = []
+    for item, place, then, other in pairs:
+        value = None if then is None or other is None else c_ast.TernaryOp(node.cond, then, other, node.coord)
+        if isinstance(item, c_ast.Assignment):
+            item = c_ast.Assignment("=", place, value, place.coord)
+        else:
+            item = copy.copy(item)
+            item.init = value
+        made.append(item)
+    return made
+
+
+def _sides(item: Any, own: Set[str]) -> tuple[Any, Any, Any]:
+    """Return a place, its value where its branch is taken, and where it is not: any one if the branch declares it."""
+    zero = c_ast.Constant("int", "0", item.coord)
+    if isinstance(item, c_ast.Decl):
+        return None, item.init, zero
+    return item.lvalue, item.rvalue, zero if _written(item) in own else item.lvalue
 
 
 def _assignments(node: Any) -> list[Any] | None:
@@ -68,6 +127,8 @@ def _assignments(node: Any) -> list[Any] | None:
         return None if None in parts else [item for part in parts for item in part or []]
     if isinstance(node, c_ast.If):
         return choices(node)
+    if isinstance(node, c_ast.Decl) and isinstance(node.type, c_ast.TypeDecl):
+        return [node]
     if not isinstance(node, c_ast.Assignment):
         return None
     first: list[Any] | None = []
@@ -79,5 +140,5 @@ def _assignments(node: Any) -> list[Any] | None:
     return None if first is None else [*first, c_ast.Assignment("=", node.lvalue, value, node.coord)]
 
 
-def _written(assignment: Any) -> str:
-    return str(getattr(element_of(assignment.lvalue)[0], "name", ""))
+def _written(item: Any) -> str:
+    return str(getattr(item if isinstance(item, c_ast.Decl) else element_of(item.lvalue)[0], "name", ""))

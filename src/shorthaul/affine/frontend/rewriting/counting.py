@@ -10,6 +10,7 @@ from pycparser import c_ast
 
 from shorthaul.affine.frontend.rewriting.trees import (
     STEPS,
+    UNSIGNED,
     assigned,
     copied,
     in_blocks,
@@ -18,6 +19,7 @@ from shorthaul.affine.frontend.rewriting.trees import (
     nodes,
     rewritten,
     statements_of,
+    words_of,
 )
 
 
@@ -37,8 +39,9 @@ def with_moves_apart(items: Sequence[Any]) -> list[Any]:
             node.stmt = c_ast.Compound(without_rest(statements_of(node.stmt)), node.stmt.coord)
         if isinstance(node, c_ast.While | c_ast.DoWhile):
             node = _as_for(node)
-        elif isinstance(node, c_ast.For) and node.next is None:
+        elif isinstance(node, c_ast.For):
             _move_test(node)
+            _let_pass_zero(node)
         result += alone(node)
     return result
 
@@ -125,9 +128,26 @@ def _as_for(loop: Any) -> Any:
     return c_ast.For(c_ast.Assignment("=", steps[0].expr, first, loop.coord), cond, steps[0], loop.stmt, loop.coord)
 
 
+def _let_pass_zero(loop: Any) -> None:
+    """Let a counter without a sign that falls beyond 0 have a sign, and its loop end there, in place."""
+    first = loop.init.decls if isinstance(loop.init, c_ast.DeclList) and len(loop.init.decls) == 1 else []
+    if not first or not UNSIGNED & {*words_of(first[0])}:
+        return
+    name, cond = first[0].name, loop.cond
+    if not any(counter(item) == name and amount(item) < 0 for item in parts(loop.next)):
+        return
+    is_test = isinstance(cond, c_ast.BinaryOp) and is_name(cond.left, name) and name not in names_in([cond.right])
+    if is_test and cond.op in {"<", "<="}:
+        zero = c_ast.BinaryOp(">=", cond.left, c_ast.Constant("int", "0", cond.coord), cond.coord)
+        loop.cond = c_ast.BinaryOp("&&", zero, cond, cond.coord)
+    elif not is_test or cond.op not in {">", "!="} or getattr(cond.right, "op", "") != "-":  # as _condition makes it
+        return
+    first[0].type = c_ast.TypeDecl(name, [], None, c_ast.IdentifierType(["long"]))
+
+
 def _move_test(loop: Any) -> None:
     """Let the header of ``for (i = n; i-- > 0;)`` move the counter, in place, if it sets nothing else."""
-    cond, steps = (loop.cond, []) if loop.cond is None else _condition(loop)
+    cond, steps = (loop.cond, []) if loop.cond is None or loop.next is not None else _condition(loop)
     inits = loop.init.decls if isinstance(loop.init, c_ast.DeclList) else parts(loop.init)
     value = None if not steps or len(inits) != 1 else _value(inits[0], steps[0].expr.name)
     if value is not None:

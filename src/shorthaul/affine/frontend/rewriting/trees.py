@@ -11,6 +11,7 @@ from pycparser import c_ast
 #: What operators that count add to their operand; those with p return what it was before.
 STEPS: Final = {"p++": 1, "++": 1, "p--": -1, "--": -1}
 _INTEGER_WORDS = {"int", "long", "short", "unsigned", "signed", "char", "size_t", "ssize_t", "ptrdiff_t", "uint"}
+UNSIGNED: Final = frozenset({"unsigned", "size_t", "uint", *(f"uint{bits}_t" for bits in (8, 16, 32, 64))})
 #: Words of types of numbers.
 NUMBERS: Final = (
     frozenset(_INTEGER_WORDS)

@@ -10,7 +10,15 @@ from pycparser import c_ast
 from shorthaul.affine.frontend.constants import PURE, ROUNDED
 from shorthaul.affine.frontend.rewriting.inlining import words_of_scalar
 from shorthaul.affine.frontend.rewriting.structures import declaration_of, free_name, named
-from shorthaul.affine.frontend.rewriting.trees import copied, element_of, nodes, rewritten, statements_of
+from shorthaul.affine.frontend.rewriting.trees import (
+    assigned,
+    copied,
+    element_of,
+    is_name,
+    nodes,
+    rewritten,
+    statements_of,
+)
 
 #: What is evaluated with all that is inside of it.
 _TERMS = (c_ast.BinaryOp, c_ast.UnaryOp, c_ast.Cast, c_ast.ArrayRef, c_ast.FuncCall)
@@ -63,6 +71,35 @@ def as_returned(items: Sequence[Any], value: Any) -> list[Any]:
         return c_ast.Compound([setting, c_ast.Return(None, node.coord)], node.coord)
 
     return statements_of(rewritten(c_ast.Compound(list(items)), change))
+
+
+def with_value_set(definition: Any, kinds: dict[str, Any]) -> str:
+    """Let a function set a variable where it returns a number; return its name, "" if there is none."""
+    returned = any(isinstance(node, c_ast.Return) and node.expr is not None for node in nodes([definition.body]))
+    if not returned or not words_of_scalar(definition.decl.type):
+        return ""
+    name = definition.decl.name
+    word = free_name(f"{name}_value", {**kinds, **dict.fromkeys(assigned([definition.body]))})
+    kinds[word] = named(copied(definition.decl.type.type), word)
+    definition.body.block_items = as_returned(definition.body.block_items, c_ast.ID(word, definition.coord))
+    return word
+
+
+def value_at_end(word: str, items: list[Any], kinds: Mapping[str, Any]) -> tuple[list[Any], str]:
+    """Return the statements of a function that sets ``word`` to its value, and what it returns behind them in C.
+
+    That is ``word``, but for a number and a variable with fractions, to which it is set once, at the end.
+    """
+    uses = [node for node in nodes(items) if is_name(node, word)]
+    last = items[-1] if items else None
+    if len(uses) != 1 or not isinstance(last, c_ast.Assignment) or last.lvalue is not uses[0]:
+        return items, word if uses else ""
+    if isinstance(last.rvalue, c_ast.Constant):
+        return items[:-1], str(last.rvalue.value)
+    declared = {node.name: node.type for node in nodes(items) if isinstance(node, c_ast.Decl)}
+    kind = {**kinds, **declared}.get(getattr(last.rvalue, "name", ""))
+    is_real = {"float", "double"} & {*words_of_scalar(kind)}
+    return (items[:-1], str(last.rvalue.name)) if is_real else (items, word)
 
 
 def _evaluated(node: Any) -> Iterator[Any]:
