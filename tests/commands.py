@@ -6,7 +6,9 @@ they do. Where the system cannot fork, or a test has changed the environment, a 
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import json
 import multiprocessing
 import os
@@ -67,6 +69,27 @@ def shorthaul(
         done = subprocess.CompletedProcess(arguments, status, out.read(), errors.read())
     assert "Traceback (most recent call last)" not in done.stderr, done.stderr
     return done
+
+
+def shorthaul_here(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``shorthaul ARGUMENTS`` in this process, for what is refused at once: forking takes ten times as long."""
+    from unittest import mock  # not for those that are forked, each of which imports this file
+
+    import pytest
+
+    from shorthaul.cli.app import app
+
+    out, errors = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["shorthaul", *arguments]),
+        mock.patch.dict(os.environ, _SCREEN),
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(errors),
+        pytest.raises(SystemExit) as ended,
+    ):
+        app(standalone_mode=True)
+    return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out.getvalue(), errors.getvalue())
 
 
 def shorthaul_json(*arguments: str, cwd: Path | None = None, status: int = 0, timeout: float = 240) -> dict[str, Any]:

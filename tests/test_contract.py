@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shorthaul.core.figure import figure_document, figure_from_document
-from tests.commands import shorthaul, shorthaul_json
+from tests.commands import shorthaul, shorthaul_here, shorthaul_json
 from tests.contracts.contract import Broken, Contract
 
 CONTRACTS: list[Contract] = [
@@ -110,7 +110,8 @@ def test_cases_are_listed(contract: Contract, tmp_path: Path) -> None:
 def test_broken_input(contract: Contract, broken: Broken, tmp_path: Path) -> None:
     write_files(contract, tmp_path, broken)
     before = {path.name for path in tmp_path.iterdir()}
-    done = shorthaul(contract.engine, *broken.arguments, cwd=tmp_path)
+    run = shorthaul if broken is contract.broken[0] else shorthaul_here
+    done = run(contract.engine, *broken.arguments, cwd=tmp_path)
     assert done.returncode == broken.status, done.stderr
     for text in broken.says:
         assert text in done.stderr

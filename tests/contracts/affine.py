@@ -37,7 +37,7 @@ CDAG = ("cdag", "scan.c", "-o", "cdag.json")
 
 CONTRACT = Contract(
     engine="affine",
-    plan=("scan.c", "--size", "n=12,S=6"),
+    plan=("scan.c", "--size", "n=12,S=6", "--effort", "0.1"),
     check=("scan.c",),
     plan_file="plan.json",
     objective="loads_words",

@@ -21,7 +21,7 @@ def _start_processes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "_is_worth_a_start", lambda _: True)
 
 
-@pytest.fixture(params=["fresh", "forked"])
+@pytest.fixture(params=[pytest.param("fresh", marks=pytest.mark.slow), "forked"])
 def _both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a test with fresh processes, and with copies of this one, as commands have them."""
     monkeypatch.setattr(processes, "can_fork", lambda: request.param == "forked")
@@ -98,6 +98,7 @@ def test_tasks_not_started_are_dropped_when_time_is_over() -> None:
 
 
 @pytest.mark.usefixtures("_both")
+@pytest.mark.parametrize("_both", ["fresh", "forked"], indirect=True)
 def test_a_process_that_is_killed_loses_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     flags = [tmp_path / "one", tmp_path / "two", tmp_path / "three"]
     search = Search(workers=2, effort=9)
@@ -126,7 +127,6 @@ def test_a_task_that_no_process_survives_is_done_here() -> None:
     assert sorted(run_tasks(dying_always, [here, here], search=Search(workers=2))) == [(0, here), (1, here)]
 
 
-@pytest.mark.usefixtures("_both")
 @pytest.mark.usefixtures("_both")
 def test_a_task_that_crashes_every_process_is_a_defect_and_not_done_here() -> None:
     with pytest.raises(RuntimeError, match="3 processes that worked on one task crashed, the last one by SIGSEGV"):

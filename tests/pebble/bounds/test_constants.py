@@ -91,6 +91,7 @@ def test_methods_for_trees_of_inputs_say_so(method: str) -> None:
         plan(cdag, budget=3, method=method)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recompute", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_larger_graphs_are_planned_and_bounded(recompute: bool) -> None:
     rng = np.random.default_rng(5)

@@ -84,6 +84,7 @@ def test_no_plan_beats_the_bound_where_sums_share_all_that_they_can() -> None:
     assert nearest < 1.6
 
 
+@pytest.mark.slow
 def test_repeated_sparse_products_load_the_matrix_again_and_again() -> None:
     cdag = case("exp:n=40,percent=15,k=8,most=1").workload
     for times, most in ((1, 2.5), (2, 7)):

@@ -223,7 +223,7 @@ def test_iterations_are_found_in_larger_graphs(
     assert least <= found.excess <= belady.plan(cdag, budget).traffic(cdag.weights) - cdag.algorithmic_bound()
     if sides == (12, 14):
         goal = cdag.algorithmic_bound() + found.excess
-        assert best_bound(cdag, budget, search=Search(effort=1), goal=goal).value >= goal
+        assert best_bound(cdag, budget, search=Search(effort=0.3), goal=goal).value >= goal
     assert histories.excess(cdag, cdag.n, search=Search(effort=0.3)).excess == 0
     assert histories.excess(cdag, budget, search=Search(effort=1e-6)).excess == 0
 

@@ -107,7 +107,7 @@ def test_the_whole_bound_is_verified_and_changes_are_found(name: str) -> None:
     assert value > cdag.algorithmic_bound()
     assert proven(cdag, parts, budget) >= value
     rng = np.random.default_rng(1)
-    tries = [changed(parts, rng) for _ in range(25)]
+    tries = [changed(parts, rng) for _ in range(10)]
     tries = [one for one in tries if one != parts]
     claims = [proven(cdag, one, budget) for one in tries]
     assert max(claims) <= belady.plan(cdag, budget).traffic(cdag.weights)

@@ -57,10 +57,10 @@ def of_crossings(cdag: Cdag, budget: int, effort: float = 0.3) -> tuple[int, lis
 
 def test_true_certificates_hold() -> None:
     rng = np.random.default_rng(0)
-    graphs = [grid(6, 6, 5), kernels_as_graphs.fft(n=64, word=1), grid(4, 7, 6), kernels_as_graphs.stencil(n=20, t=12)]
+    graphs = [grid(5, 5, 4), kernels_as_graphs.fft(n=64, word=1), grid(4, 7, 6), kernels_as_graphs.stencil(n=20, t=12)]
     shuffles = [shuffled(build(rng.integers(1, 4, one.n), *one.edge_arrays()), rng) for one in graphs]
     kinds = set()
-    for number, cdag in enumerate([*graphs[:2], *shuffles[2:], *(small(rng) for _ in samples(160))]):
+    for number, cdag in enumerate([*graphs[:2], *shuffles[2:], *(small(rng) for _ in samples(80))]):
         budget = cdag.least_budget() + int(rng.integers(0, 3))
         value, parts = of_crossings(cdag, budget)
         assert proven(cdag, parts, budget) >= value, number
@@ -220,7 +220,7 @@ def test_any_other_number_is_refused_or_proves_no_more() -> None:
     claims = [proven(cdag, put(parts, place, other), 8) for place, other in changed_numbers(parts)]
     assert max(claims) <= value
     assert claims.count(-1) > 0.9 * len(claims)
-    for place, _ in list(changed_numbers(parts))[::3]:
+    for place, _ in list(changed_numbers(parts))[::9]:
         for other in ("node", True, None, [], 2.5, -1):
             assert proven(cdag, put(parts, place, other), 8) < value or (place[-1] == "around" and other is None)
 

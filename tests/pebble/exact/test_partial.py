@@ -141,7 +141,7 @@ def test_paths_bound_what_is_accumulated_on_many_more() -> None:
 
 def test_values_that_are_computed_at_once_are_a_start() -> None:
     """A plan of the usual game is one that accumulates, so none is kept that pays more."""
-    cdag = kernels_as_graphs.fft(n=16, word=1)
+    cdag = kernels_as_graphs.fft(n=8, word=1)
     usual, found = (plan(cdag, budget=6, effort=0.1, partial=partial) for partial in (False, True))
     moves = accumulation.accumulated(cdag, usual.plan)
     assert check(cdag, moves, budget=6, partial=True).cost["traffic"] == usual.cost["traffic"]

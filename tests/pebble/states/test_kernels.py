@@ -103,7 +103,7 @@ def plain_layers(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 
 def wide_layers(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    cdag, budget = random_cdag(rng, 75, 3), 24
+    cdag, budget = random_cdag(rng, 55, 3), 18
     with form_of(kernels):
         return searched(cdag, budget, 10**9, np.random.default_rng(1), cut=layered_search.Cut(4))
 
@@ -221,7 +221,7 @@ CASES: list[tuple[str, Case, int]] = [
     (
         "shorthaul.pebble.bounds.crossings.path_kernels",
         crossings,
-        2,
+        1,
     ),  # "shorthaul.pebble.bounds.crossings.laid_kernels"
     (
         "shorthaul.pebble.bounds.crossings.flow_kernels",

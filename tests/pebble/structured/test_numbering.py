@@ -85,6 +85,7 @@ def agree(cdag: Cdag, effort: float) -> None:
     assert one.cost["traffic"] <= 1.01 * other.cost["traffic"] <= 1.01**2 * one.cost["traffic"]
 
 
+@pytest.mark.slow
 def test_bounds_and_plans_do_not_depend_on_the_numbering() -> None:
     agree(lu(6), effort=0.1)
     agree(pebble.case("stencil:n=60,t=30").workload, effort=0.1)

@@ -51,7 +51,7 @@ def test_with_recomputation_it_is_what_the_game_says() -> None:
 def test_accumulated_it_is_what_the_game_says() -> None:
     terms, less = Terms(partial=True), 0
     for seed in samples(8):
-        cdag, _ = sample(seed, 6)
+        cdag, _ = sample(seed, 5)
         result = pebble.memory(cdag, partial=True, effort=0.1)
         assert result.status == "optimal", seed
         budget, goal = int(result.cost["budget"]), cdag.algorithmic_bound()

@@ -72,7 +72,7 @@ def test_c_files_weigh_in_bytes(machine: str, tmp_path: Path) -> None:
         "void f(int N, float *x, float *y) {\n#pragma scop\nfor (int i = 0; i < N; i++) y[i] = x[i] + 1;\n"
         "#pragma endscop\n}\n"
     )
-    made = plan(cdag_source(str(source), GraphOptions(size="N=5")), machine=machine)
+    made = plan(cdag_source(str(source), GraphOptions(size="N=5")), machine=machine, effort=0.1)
     assert made.cost is not None
     assert made.cost["traffic_bytes"] == made.cost["traffic"] == 40
 

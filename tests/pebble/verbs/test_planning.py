@@ -58,7 +58,7 @@ def test_every_named_method_plans_a_wavelet(method: str) -> None:
     assert result.cost["traffic"] >= pebble.plan(cdag, budget=4).cost["traffic"] >= result.bound.value
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [pytest.param("auto", marks=pytest.mark.slow), "local-search", "beam"])
 def test_computing_again_helps_beyond_what_is_searched_exhaustively(
     method: str, monkeypatch: pytest.MonkeyPatch
@@ -94,7 +94,7 @@ def test_unknown_options_are_named() -> None:
 )
 def test_recomputation_allowed_is_never_dearer(graph: str, method: str) -> None:
     cdag = pebble.case(graph).workload
-    for effort in (0.05, 0.15):
+    for effort in (0.05,):
         usual, again = (
             pebble.plan(cdag, budget=cdag.least_budget(), method=method, recompute=may, effort=effort, seed=3)
             for may in (False, True)
@@ -105,7 +105,7 @@ def test_recomputation_allowed_is_never_dearer(graph: str, method: str) -> None:
 
 @pytest.mark.costly
 @pytest.mark.parametrize(
-    ("graph", "more"), [("random:n=203,degree=3,window=49,most=8,seed=4", 0), ("attention:n=5,d=2,word=1", 9)]
+    ("graph", "more"), [("random:n=203,degree=3,window=49,most=8,seed=4", 0), ("attention:n=4,d=2,word=1", 7)]
 )
 def test_games_with_more_freedom_are_never_dearer(graph: str, more: int) -> None:
     cdag = pebble.case(graph).workload
@@ -115,7 +115,7 @@ def test_games_with_more_freedom_are_never_dearer(graph: str, more: int) -> None
         return plan.weight_of(Move.LOAD, cdag.weights) + store * plan.weight_of(Move.STORE, cdag.weights)
 
     usual, partial, in_place, both, priced, again = (
-        pebble.plan(cdag, budget=cdag.least_budget() + more, effort=0.1, **game).plan
+        pebble.plan(cdag, budget=cdag.least_budget() + more, effort=0.03, **game).plan
         for game in (
             {}, {"partial": True}, {"in_place": True}, {"in_place": True, "recompute": True}, prices,
             {**prices, "recompute": True},
@@ -179,7 +179,7 @@ def test_matrix_vector_products_are_recognised_however_they_are_numbered() -> No
 
 def test_products_whose_weights_differ_are_planned() -> None:
     cdag = kernels_as_graphs.mvm(m=4, n=5, word=1)
-    for seed in range(4):
+    for seed in range(2):
         weights = np.random.default_rng(seed).integers(1, 6, cdag.n)
         mixed = replace(cdag, weights=weights)
         assert matrix_vector.recognise(mixed) is None

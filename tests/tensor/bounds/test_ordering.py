@@ -115,6 +115,7 @@ def circular():
     return problem, latency, prove(problem, CONTEST, Search(effort=2), plan, latency).bound
 
 
+@pytest.mark.slow
 def test_a_bound_without_circles_meets_the_plan(circular):
     problem, latency, bound = circular
     assert column_prices(problem, CONTEST, Search(effort=2)).value < 0.97 * latency
@@ -127,6 +128,7 @@ def test_its_certificate_holds_and_others_do_not(circular):
     assert verify(problem, CONTEST, certificate_of(problem, given, "bound")) == []
     supports = given["certificate"]["support"]
     assert len(supports) > 3
+    supports = supports[:6]
     refused = 0
     for row in supports:
         whole = row[0]

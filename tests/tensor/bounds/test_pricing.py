@@ -182,7 +182,7 @@ def test_narrow_orders_have_few_nodes():
 def test_no_group_worth_more_than_it_takes_is_missed_box_by_box():
     """Each column in turn is worth a little more than it takes, at most 1 %, in a memory that some hardly fit into."""
     seen = 0
-    for seed in range(40):
+    for seed in range(16):
         rng = np.random.default_rng(seed)
         problem = starved(seed, 5)
         machine = replace(problem.machine, capacity=float(rng.integers(8, 60)))
@@ -203,7 +203,7 @@ def test_no_group_worth_more_than_it_takes_is_missed_box_by_box():
             worths = [item.worth for item in found if item.profile == profile]
             assert max(worths, default=0.0) >= duals[rows].sum() * (1 - 1e-12)
             seen += 1
-    assert seen > 100
+    assert seen > 40
 
 
 @pytest.mark.costly
@@ -211,7 +211,7 @@ def test_no_group_worth_more_than_it_takes_is_missed_box_by_box():
 def test_prices_found_box_by_box_are_as_high_and_verified(rules, monkeypatch):
     """With one group going on at each node, all pricing that proves is done box by box, by the search and the check."""
     tried = 0
-    for seed in range(16):
+    for seed in range(8):
         problem = starved(seed, 6)
         expected = column_prices(problem, rules, Search(effort=5))
         with monkeypatch.context() as patch:
@@ -225,7 +225,7 @@ def test_prices_found_box_by_box_are_as_high_and_verified(rules, monkeypatch):
             given = certificate_of(problem, {"value": prices.value, "certificate": prices.document()}, "bound")
             assert verify(problem, rules, given) == []
             tried += 1
-    assert tried > 10
+    assert tried > 4
 
 
 @pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)

@@ -239,7 +239,7 @@ def test_a_gap_that_is_not_that_of_the_plans_proof_says_so(tmp_path):
 WRONG = (lambda right: right * 0.99, lambda right: right * 1.01, lambda _: "much", lambda _: None, lambda _: -1)
 
 
-@pytest.mark.parametrize("effort", [0.2, 2])
+@pytest.mark.parametrize("effort", [0.2, pytest.param(2, marks=pytest.mark.slow)])
 def test_figures_beside_a_certificate(effort, tmp_path):
     """A figure that is another, and words that say nothing, are told; a formula left out for want of time is not."""
     problem = small(8, 16, 8, 100)

@@ -62,7 +62,7 @@ def test_every_rule_is_executed_as_the_reference(
         drawn[item.name] = rng.standard_normal([dim.dim_value for dim in item.type.tensor_type.shape.dim])
     drawn |= {"decay": -np.abs(drawn["decay"])} if "decay" in drawn else {}
     np.savez(tmp_path / "drawn.npz", **drawn)
-    plan = tensor.plan(model, machine="phone-npu", effort=0.1).plan
+    plan = tensor.plan(model, machine="phone-npu", effort=0.02).plan
     done = tensor.run(model, plan, machine="phone-npu", inputs=tmp_path / "drawn.npz")
     assert done.check.ok, done.check.violations
     assert not any("not known" in remark for remark in done.check.remarks)
@@ -70,7 +70,7 @@ def test_every_rule_is_executed_as_the_reference(
     assert done.extra["run"]["largest_error"] < 1e-6
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize(("heads", "places", "piece", "scalar"), [(2, 5, 3, True), (4, 12, 12, False)])
 def test_strong_decays_end_in_zero(heads: int, places: int, piece: int, scalar: bool, tmp_path: Path) -> None:
     """What is forgotten within a piece is no number beyond all: decays of some 400 a place, in two blocks of six."""
@@ -80,7 +80,7 @@ def test_strong_decays_end_in_zero(heads: int, places: int, piece: int, scalar: 
     drawn = {name: rng.standard_normal(shape) for name, shape in drawn.items()}
     drawn["decay"] = -400.0 * np.abs(drawn["decay"]) * (rng.random(drawn["decay"].shape) < 0.5)
     np.savez(tmp_path / "drawn.npz", **drawn)
-    plan = tensor.plan(model, machine="phone-npu", effort=0.1).plan
+    plan = tensor.plan(model, machine="phone-npu", effort=0.02).plan
     done = tensor.run(model, plan, machine="phone-npu", inputs=tmp_path / "drawn.npz")
     assert done.check.ok, done.check.violations
     assert done.extra["run"]["not_finite"] == 0

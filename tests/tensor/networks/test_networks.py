@@ -104,9 +104,9 @@ def test_the_search_prices_what_the_replay_finds(name: str) -> None:
 
 @pytest.mark.costly
 @pytest.mark.parametrize("name", SMALL)
-def test_the_search_prices_what_lies_on_an_array(name: str) -> None:
-    for array in ARRAYS:
-        prices_agree(SMALL[name], machine(2000, array=array))
+@pytest.mark.parametrize("array", ARRAYS)
+def test_the_search_prices_what_lies_on_an_array(name: str, array: str) -> None:
+    prices_agree(SMALL[name], machine(2000, array=array))
 
 
 @pytest.mark.costly
@@ -116,7 +116,9 @@ def test_odd_sizes_are_priced_as_replayed(name: str) -> None:
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize(("name", "gap"), [("llama_7b_block", 0.03), ("dit_block", 0.06)])
+@pytest.mark.parametrize(
+    ("name", "gap"), [pytest.param("llama_7b_block", 0.03, marks=pytest.mark.slow), ("dit_block", 0.06)]
+)
 def test_least_effort_fuses(name: str, gap: float) -> None:
     network = read(ARCHITECTURES[name]())
     found = surface.tensor.plan(network, machine="edge-45nm", effort=1e-6)
@@ -155,6 +157,7 @@ def test_public_architectures_are_planned(name: str, on: str) -> None:
     prices_agree(read(ARCHITECTURES[name](), DIMS.get(name)), load_machine(on))
 
 
+@pytest.mark.slow
 def test_tensors_stay_near_where_there_is_room() -> None:
     network = SMALL["convolutions"]
     far, roomy = (next(fuse(network, machine(size), Search(), size)) for size in (1500, 200000))
@@ -378,10 +381,12 @@ def test_sweeps_and_journals(tmp_path: Path) -> None:
     model, on = net.model(x).SerializeToString(), "edge-45nm"
     network, kept = network_from_onnx(model), tmp_path / "points"
     for over, name in (("capacity", "capacity_bytes"), ("bandwidth", "bandwidth_bytes_per_s")):
-        found = surface.tensor.sweep(network, machine=on, over=over, points=3, journal=kept, workers=1).extra["points"]
+        found = surface.tensor.sweep(
+            network, machine=on, over=over, points=3, journal=kept, workers=1, effort=0.1
+        ).extra["points"]
         assert [point["bound"] <= point["latency_s"] for point in found] == [True] * 3
         assert found[0]["latency_s"] >= found[2]["latency_s"]
-        again = surface.tensor.sweep(network, machine=on, over=over, points=3, resume=kept, workers=1)
+        again = surface.tensor.sweep(network, machine=on, over=over, points=3, resume=kept, workers=1, effort=0.1)
         assert again.extra["points"] == found
         kept = tmp_path / name
     with pytest.raises(InputError, match="is too small"):

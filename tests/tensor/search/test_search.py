@@ -48,7 +48,7 @@ def test_every_sequence_is_a_legal_plan_of_the_latency_claimed(name):
         moves = schedules.begin(tuple((operator,) for operator in problem.topological_order), seed)
         if moves is None or len(problem.operators) < 3:
             continue
-        for _ in range(20):
+        for _ in range(10):
             sequence = walked(schedules, moves)
             # What is evaluated from change to change is what a whole evaluation finds, and what the replay finds.
             assert schedules.sequences.total == pytest.approx(other.solution(sequence).latency, rel=1e-9)
@@ -60,9 +60,9 @@ def test_every_sequence_is_a_legal_plan_of_the_latency_claimed(name):
             seen += 1
             retained += any(subgraph.retained for subgraph in plan.subgraphs)
             recomputed += sum(len(group) for group in sequence) > len(problem.operators)
-    assert seen > 150
-    assert retained > 25
-    assert recomputed > 10
+    assert seen > 70
+    assert retained > 10
+    assert recomputed > 4
 
 
 @pytest.mark.costly
