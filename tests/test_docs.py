@@ -30,7 +30,7 @@ HEADINGS = ["Problem", "Model", "Call", "Answer", "Method", "Limits"]
 PLACE = re.compile(r"`([\w/]+\.py)(?:::(\w+))?`")
 ENGINES = {"tensor", "pebble", "affine", "dataflow", "spatial"}
 #: What a search whose answer no page shows is given at most by default.
-EFFORT = 0.1
+EFFORT = 0.05
 make_search = SearchOptions.make
 
 

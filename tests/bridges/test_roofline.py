@@ -51,7 +51,7 @@ def test_a_machine_has_amounts_above_0(wrong: float) -> None:
 
 def test_results_of_three_engines_on_one_roofline(tmp_path: Path) -> None:
     commands = {
-        "tensor": ("plan", "example-3"),
+        "tensor": ("plan", "example-3", "--effort", "0.1"),
         "pebble": ("bound", "fft:n=4,word=1", "--budget", "4"),
         "affine": ("bound", "atax", "--size", "M=100,N=100,S=64", "--effort", "0.3"),
     }

@@ -69,7 +69,7 @@ def test_points_beyond_the_limits_are_no_answer() -> None:
             super().keep(cost, plan)
             kept.append(plan)
 
-    dataflow.plan(sobel(), search=Keeping(effort=1, workers=1), generations=20)
+    dataflow.plan(sobel(), search=Keeping(effort=0.3, workers=1), generations=10)
     explored, problem = kept[-1], Problem(sobel())
     for limits in ({"max_cost": 2.0}, {"deadline": 20_000}, {"max_footprint": 1}, {"latency": True}):
         answered = PLANS.answered(explored, problem, PlanOptions(**limits))

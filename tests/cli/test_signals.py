@@ -210,7 +210,7 @@ def test_signals_after_the_answer_change_nothing() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux how full a pipe is")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.slow)])
 def test_an_answer_that_is_stopped_halfway_comes_whole(unbuffered: str) -> None:
     """A reader that is slow and a command that is stopped and goes on, as by Ctrl-Z and fg."""
     import fcntl

@@ -11,10 +11,10 @@ from tests.samples import ALL
 #: the readers, beside the tests of their rooms (coverage by mutation; measured anew where a reader or mutator changes).
 #: Where a verb takes much longer than the reader, the first are used as well, and of the
 #: others those that are read until so many have passed.
-COUNT, LEAST, USED = 2_000, 500, 10
+COUNT, LEAST, USED = 2_000, 250, 10
 MORE = {
-    "C": 1_100, "Python": 1_100, "affine columns": 750, "dataflow network": 1_400, "dataflow platform": 1_000,
-    "dataflow state": 1_100, "tensor plan": 700, "ONNX network": 1_250, "ONNX operators": 2_000, "edge list": 700,
+    "C": 550, "Python": 550, "affine columns": 375, "dataflow network": 700, "dataflow platform": 500,
+    "dataflow state": 550, "tensor plan": 350, "ONNX network": 600, "ONNX operators": 800, "edge list": 350,
 }  # fmt: skip
 #: What is read of a damaged file: the script reads files of 10^6 bytes too, most of whose time is one long word.
 MOST_BYTES = 5_000

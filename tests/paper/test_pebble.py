@@ -67,6 +67,7 @@ def test_figure_5_layer_by_layer(words: int, bits: int) -> None:
     assert report.cost["traffic"] == bits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("weights", "percent"), [(WEIGHTS[0], 47.05), pytest.param(WEIGHTS[1], 46.80, marks=pytest.mark.slow)]
 )

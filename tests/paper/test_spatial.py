@@ -47,7 +47,9 @@ def test_stars_go_through_the_virtual_tree(n: int) -> None:
     assert result["virtual_tree"]["energy_per_vertex"] == pytest.approx(2.13, abs=0.03)
 
 
-@pytest.mark.parametrize("n", [2**14, pytest.param(2**16, marks=pytest.mark.slow), SIZES[1]])
+@pytest.mark.parametrize(
+    "n", [pytest.param(2**14, marks=pytest.mark.slow), pytest.param(2**16, marks=pytest.mark.slow), SIZES[1]]
+)
 def test_preferential_attachment_through_the_virtual_tree(n: int) -> None:
     found = [light_first(generators.preferential_attachment(n, seed)) for seed in (1, 2, 3)]
     # The largest degrees differ from seed to seed.

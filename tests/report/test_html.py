@@ -176,7 +176,7 @@ def test_what_a_sweep_found_is_shown_point_by_point() -> None:
     """In every engine: each point of the curve leads to figures of its own, and steps where a plan or a bound holds."""
     sweeps = (
         shorthaul.pebble.sweep("fft:n=4,word=1", budgets="3,6", effort=0.02),
-        shorthaul.affine.sweep("matvec", size="M=20,N=20", least=8, most=64, points=2),
+        shorthaul.affine.sweep("matvec", size="M=20,N=20", least=8, most=64, points=2, effort=0.1),
         shorthaul.tensor.sweep("example-1", points=2, effort=0.1),
         shorthaul.dataflow.buffers("examples/cd2dat.xml", serial=True),
     )

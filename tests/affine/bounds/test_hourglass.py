@@ -184,6 +184,7 @@ def of_reflections(m: int, n: int, capacity: int) -> float:
     return (m - n) * n**2 * (3 * m - n) / 6 / (4 * (capacity + m - n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", quick([VECTORS, QUOTIENT], [QUOTIENT]))
 def test_reflections_for_all_shapes(body: str) -> None:
     """More than published for tall matrices, where it is more than the inputs, and not only 0 for square ones."""

@@ -108,6 +108,7 @@ def test_no_play_loads_less(seed: int) -> None:
             assert found.value({**sizes, "S": capacity}) <= least_known(cdag, capacity, rng)
 
 
+@pytest.mark.slow
 def test_windows_that_do_not_overlap_are_a_product_of_matrices() -> None:
     program = program_from_text(text(("k", "i", "c", "5 * i + r", "r")).replace("3 * n + 9", "5 * n + 9"))
     found = lower_bound(program, sizes=SIZES, search=Search(effort=0.3))

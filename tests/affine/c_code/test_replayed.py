@@ -111,6 +111,7 @@ def test_skewed_tiles_of_a_stencil_copied_back_are_emitted() -> None:
     assert (made["loads_words"] or loads) < loads / 3
 
 
+@pytest.mark.slow
 def test_parts_of_panels_are_emitted() -> None:
     program = program_from_text("""void f(int N, int M, double A[N][N], double B[N][M]) {
       for (int k = 0; k < N; k++) for (int i = 0; i < N; i++) if (i != k) {

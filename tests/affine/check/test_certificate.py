@@ -172,9 +172,10 @@ def test_every_changed_number_is_found(name: str) -> None:
 def test_a_value_that_is_wrong_where_sizes_are_large_is_found(name: str) -> None:
     """At sizes at which instances are counted nothing tells it from the true one."""
     document, sizes = certified(name)
-    for at_part, part in enumerate(document["certificate"]["parts"]):
+    parts = document["certificate"]["parts"]
+    for at_part in sorted({0, len(parts) - 1}):
         path = ("certificate", "parts", at_part, "value")
-        changed = put(document, path, f"{part['value']} + Max(0, N - 100)")
+        changed = put(document, path, f"{parts[at_part]['value']} + Max(0, N - 100)")
         places = {item.place for item in verify(kernel(name), changed, sizes)[0]}
         assert f"bound.certificate.parts[{at_part + 1}]" in places
 

@@ -35,6 +35,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick(PROGRAMS, ("two products",)))
 def test_leading_terms_and_the_oracle(name: str) -> None:
     body, factor = PROGRAMS[name]

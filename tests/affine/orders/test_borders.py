@@ -258,6 +258,7 @@ def test_tiles_of_given_sizes_are_chosen() -> None:
     assert here.value(sizes) < upper_of("seidel-2d").value(sizes) / 1.2
 
 
+@pytest.mark.slow
 def test_coordinates_that_load_as_much_are_compared_by_their_borders() -> None:
     sizes = {"TSTEPS": 40, "N": 130, "S": 400}  # three covectors of four lead along the border, and need no room for it
     (step,) = upper_of("jacobi-2d").steps

@@ -71,6 +71,7 @@ def test_boxes_of_one_phase_are_reached_with_little_effort() -> None:
     assert at_sizes(upper, flow, sizes, Search(effort=0.15)).value(sizes) < upper.value(sizes)
 
 
+@pytest.mark.slow
 def test_phases_are_joined_before_the_best_boxes_of_a_nest_that_has_none() -> None:
     """Rows of causal attention: no boxes of all statements hold what a row needs, but those of some do."""
     program = program_from_text(

@@ -106,7 +106,7 @@ def check_turns(draw: random.Random, nests: tuple[str, ...]) -> None:
         assert least.value <= loads
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "nests",
     [
@@ -184,7 +184,7 @@ def test_rows_that_nearly_fit_are_held_in_part(n: int, words: int) -> None:
         assert loads <= here.value(sizes)
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("nests", "most"),
     [
@@ -249,6 +249,7 @@ def test_sweeps_over_shared_lines_stay_whole_in_a_larger_memory() -> None:
     assert found.rate < 1.2 * 2 * 10 * 100**2
 
 
+@pytest.mark.slow
 def test_a_part_of_a_matrix_stays_in_memory_with_little_effort() -> None:
     """Conjugate gradients read all of A in every step; what fits of it is loaded once."""
     products = "for (int i = 0; i < n; i++) { q[i] = 0; for (int j = 0; j < n; j++) q[i] += A[i][j] * p[j]; d += p[i] * q[i]; }"

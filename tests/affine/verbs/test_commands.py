@@ -72,7 +72,7 @@ def test_sweep_over_the_fast_memory() -> None:
         "--points",
         "4",
     )
-    document = shorthaul_json(*arguments, "--balance", "5", "--effort", "0.2")
+    document = shorthaul_json(*arguments, "--balance", "5", "--effort", "0.05")
     values = [point["bound"] for point in document["points"]]
     assert [point["S"] for point in document["points"]] == [16, 64, 256, 1024]
     assert values == sorted(values, reverse=True)

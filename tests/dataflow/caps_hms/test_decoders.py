@@ -175,7 +175,7 @@ def test_the_printed_model_never_beats_the_exact_one() -> None:
 
 
 def test_no_mapping_beats_the_bounds_on_all_mappings() -> None:
-    for seed in range(20):
+    for seed in range(10):
         problem = small_problem(seed)
         application, platform = problem.application, problem.platform
         for strategy, value in (("mrb-explore", None), ("mrb-always", 1), ("reference", 0)):

@@ -159,6 +159,7 @@ def test_mappings_with_other_names_for_equal_cores_have_one_key() -> None:
         assert symmetry.key(genes(instance, mapping)) != keys[0]
 
 
+@pytest.mark.slow
 def test_polishing_reaches_the_least_periods_of_the_sobel_filter() -> None:
     """The least load of every mapping by core cost, met by schedules (see benchmarks): found from few generations."""
     front = plan(generators.sobel(), generations=20, polish_effort=1.0, search=Search(seed=1)).plan.front

@@ -67,14 +67,14 @@ def test_latency_is_traded_for_period_and_cores() -> None:
 
 
 def test_a_limit_on_latency_is_kept_or_refused_with_the_reason(tmp_path: Path) -> None:
-    result = dataflow.plan(sobel(), max_latency=40_000, effort=0.2, csv=tmp_path / "front.csv", **QUICK)
+    result = dataflow.plan(sobel(), max_latency=40_000, effort=0.1, csv=tmp_path / "front.csv", **QUICK)
     assert all(point.latency <= 40_000 for point in result.plan.front)
     rows = list(csv.DictReader((tmp_path / "front.csv").open()))
     assert [int(row["latency"]) for row in rows] == [point.latency for point in result.plan.front]
     with pytest.raises(InfeasibleError, match="from src to sink, all firings on the fastest cores take 22731 ticks"):
         dataflow.plan(sobel(), max_latency=22_730)
     with pytest.raises(NoPlanError, match="within --max-latency 22731; the least latency found is"):
-        dataflow.plan(sobel(), max_latency=22_731, effort=0.1, **QUICK)
+        dataflow.plan(sobel(), max_latency=22_731, effort=0.05, **QUICK)
     document = json.loads(json.dumps(result.plan.document()))
     (tmp_path / "front.json").write_text(json.dumps(document))
     assert dataflow.check(sobel(), tmp_path / "front.json").check.ok
@@ -87,7 +87,7 @@ def test_a_path_with_fewer_initial_tokens_arrives_first() -> None:
     actors = tuple(Actor(name, {"t1": ticks}) for name, ticks in (("a", 1), ("b", 50), ("c", 2)))
     channels = (Channel("ab", "a", "b", 1), Channel("bc", "b", "c", 1, 1), Channel("ac", "a", "c", 1))
     problem = Application("two paths", actors, channels)
-    result = dataflow.plan(problem, latency=True, effort=0.1, **QUICK)
+    result = dataflow.plan(problem, latency=True, effort=0.03, **QUICK)
     assert result.check.ok
     assert result.cost["latency"] == 3  # a, then c, which reads what b made in the iteration before
     for point in result.plan.front:

@@ -97,7 +97,7 @@ def test_no_layout_takes_less(monkeypatch: pytest.MonkeyPatch) -> None:
         bound = document(tree, grid)
         used += len(bound["certificate"].get("hubs", []))
         assert not verify(tree, bound, grid)[0]
-        cost = plan(tree, grid=str(grid), refine=0.02, baselines=False).cost
+        cost = plan(tree, grid=str(grid), refine=0.01, baselines=False).cost
         assert cost is not None
         assert cost["energy_hops"] >= bound["value"]
     assert used > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from tests.samples import samples
 
 import shorthaul.spatial as engine
@@ -62,6 +63,7 @@ def at(stored: StoredTree) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
+@pytest.mark.slow
 def test_what_only_a_search_through_all_layouts_tells() -> None:
     result = engine.plan("uniform-binary:n=63,seed=41", exact=True, effort=0.4, refine=0.05, baselines=False)
     assert (result.bound.value, result.bound.details["values"]["edges"]) == (63, 62)

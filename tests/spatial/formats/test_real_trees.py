@@ -64,7 +64,7 @@ def test_a_taxonomy_through_the_command_line(tmp_path: Path) -> None:
     np.save(tmp_path / "tree.npy", parent)
     document = shorthaul_json("spatial", "plan", "tree.npy", "--refine", "0.1", "-o", "layout.npz", cwd=tmp_path)
     assert oracle.energy(tmp_path / "layout.npz")[0] == document["cost"]["energy_hops"]
-    asked = np.random.default_rng(0).integers(0, len(parent), (1000, 2))
+    asked = np.random.default_rng(0).integers(0, len(parent), (300, 2))
     np.save(tmp_path / "queries.npy", asked)
     shorthaul_json(
         "spatial", "lca", "tree.npy", "--queries", "queries.npy", "--refine", "0.1", "-o", "found.npz", cwd=tmp_path

@@ -206,6 +206,7 @@ def test_the_default_is_never_above_depth_first_or_light_first() -> None:
         assert refined.cost["energy_hops"] <= energies[0]
 
 
+@pytest.mark.slow
 def test_hubs_stand_amid_their_leaves() -> None:
     result = engine.plan(generators.star(4096), baselines=False, refine=0.01)
     assert result.cost["energy_hops"] <= 1.02 * result.bound.value
@@ -229,9 +230,9 @@ def test_the_centred_order_is_one(n: int) -> None:
 
 def test_the_longest_edge_as_objective() -> None:
     for tree in (generators.yule(1023, 1), generators.random_recursive(700, 2)):
-        plain = engine.plan(tree, baselines=False, refine=0.1)
+        plain = engine.plan(tree, baselines=False, refine=0.05)
         several = (1, 2) if tree.n > 1000 else (1,)
-        short = [engine.plan(tree, baselines=False, refine=0.1, objective="distance", workers=w) for w in several]
+        short = [engine.plan(tree, baselines=False, refine=0.05, objective="distance", workers=w) for w in several]
         assert short[0].cost == short[-1].cost
         assert short[0].cost["distance_hops"] <= 0.75 * plain.cost["distance_hops"]
         assert short[0].cost["distance_hops"] >= short[0].bound.details["distance_hops"]
@@ -252,6 +253,7 @@ def test_the_link_load_as_objective() -> None:
     assert saved > 0
 
 
+@pytest.mark.slow
 def test_an_effort_and_a_time_are_shared_with_the_objective() -> None:
     tree = generators.random_recursive(2000, 2)
     plain = engine.plan(tree, baselines=False, effort=0.15).cost
@@ -326,9 +328,9 @@ def test_refinement_depends_on_effort_and_seed_alone() -> None:
 
 
 def test_windows_heated_again_save_hops(monkeypatch: pytest.MonkeyPatch) -> None:
-    trees = [generators.uniform_binary(101, seed) for seed in range(4)]
+    trees = [generators.uniform_binary(101, seed) for seed in range(3)]
 
-    def refined(workers: int = 1, most: int = 4) -> list[int]:
+    def refined(workers: int = 1, most: int = 3) -> list[int]:
         searches = [Search(workers=workers, effort=1.0) for _ in trees[:most]]
         found = [
             engine.plan(tree, refine=0.2, baselines=False, search=search)

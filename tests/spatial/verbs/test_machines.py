@@ -483,7 +483,7 @@ def test_of_a_full_processor_the_vertex_that_gains_most_makes_room() -> None:
         assert np.array(crowd.place).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize(("objective", "cost"), [("energy", "energy_hops"), ("distance", "distance_hops")])
 def test_large_messages_are_laid_out_as_well_as_small_ones(tmp_path: Path, objective: str, cost: str) -> None:
     text = "{name: wide, grid: {width: 30, height: 30}, processor: {memory_bytes: 64}}"

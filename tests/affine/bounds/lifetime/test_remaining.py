@@ -71,7 +71,7 @@ def compared(text: str, rng: np.random.Generator, first: int = 0) -> tuple[int, 
     return active, float(nearest)
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 def test_matrices_of_one_step_add_up_and_the_certificate_is_verified() -> None:
     program = program_from_text(HEAD % GATED)
     sizes = {"T": 50, "N": 400, "S": 4096}

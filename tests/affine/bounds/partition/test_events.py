@@ -17,6 +17,7 @@ from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.core.search import Search
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "size", "S"), [("cholesky", 2_000, 131_072), pytest.param("jacobi-1d", 2_000, 900, marks=pytest.mark.slow)]
 )

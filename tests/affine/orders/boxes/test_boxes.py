@@ -321,6 +321,7 @@ def test_a_search_that_ends_early_keeps_what_it_found() -> None:
     assert values[-1] < values[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sizes", "most"),
     [
@@ -343,6 +344,7 @@ def test_room_is_made_and_sweeps_are_joined(name: str, sizes: str, most: float) 
     assert at_sizes(upper_of(name), flow_of(name), given, Search(effort=0.5)).value(given) <= most
 
 
+@pytest.mark.slow
 def test_what_fits_is_loaded_once() -> None:
     sizes = {"N": 2000, "S": 32768}
     found = bound(kernel("durbin"), size=sizes, effort=0.2).extra["upper"]
@@ -351,6 +353,7 @@ def test_what_fits_is_loaded_once() -> None:
     assert "fits" in found["at_sizes"][0]["order"]
 
 
+@pytest.mark.slow
 def test_room_without_numbers_is_tried_first() -> None:
     # with a number for unrelated sums w would take more room than all arrays, and the factorisation run as written
     flow, sizes = flow_of("ludcmp"), {"N": 300, "S": 400}

@@ -90,7 +90,7 @@ def test_what_was_passed_comes_later(made: Callable[[random.Random], str], seed:
         assert least.value <= loads <= here.value(sizes)
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "words"), [(9, 20), (14, 40)])
 def test_shortest_paths(n: int, words: int) -> None:
     flow, sizes = flow_of("floyd-warshall"), {"N": n, "S": words}

@@ -86,6 +86,7 @@ def test_what_all_of_a_panel_reads_at_once_needs_a_word() -> None:
     assert loads <= found.rate < 0.9 * made.rate
 
 
+@pytest.mark.slow
 def test_short_intervals_come_first_where_these_are_ranges() -> None:
     program = program_from_text(f"void f(int n, double w[n][n], double C[n][n]) {{ {STEPS[0].format(1, 1, 'j')} }}")
     boxes = Boxes(flow_dependences(program), {"n": 24, "S": 50}, ())

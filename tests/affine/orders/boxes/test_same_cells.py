@@ -67,7 +67,7 @@ def test_time_is_cut_where_two_buffers_take_turns() -> None:
 def test_they_load_no_more_than_said(text: str) -> None:
     draw, flow = random.Random(text), flow_dependences(program_from_text(text))
     upper = upper_bound(flow.program, flow=flow, search=Search(effort=0.2))
-    for _ in range(4):
+    for _ in range(2):
         sizes = {name: draw.randint(4, 10) for name in flow.program.parameters} | {"S": draw.randint(8, 60)}
         here = at_sizes(upper, flow, sizes, Search(effort=0.5))
         loads, exact = replayed(here, flow, sizes)
