@@ -220,13 +220,14 @@ def _samples(program: Program, given: Mapping[str, int] | None, seed: int) -> _S
 def _wrong_values(
     item: ItemT,
     samples: _Samples,
-    wrong_at: Callable[[ItemT, Callable[[isl.UnionSet], int], Mapping[str, int], Sequence[int]], Iterator[str]],
+    wrong_at: Callable[[ItemT, Callable[[isl.UnionSet], int], Mapping[str, int]], Iterator[str]],
     wrong_formulas_at: Callable[[ItemT, Mapping[str, int]], Iterator[str]],
 ) -> Iterator[str]:
     """Yield numbers that are not what is counted at small sizes, and values that do not follow at others."""
     for sizes in samples.counted:
-        yield from wrong_at(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
-    for here in samples.large:
+        yield from wrong_at(item, partial(counted, sizes=sizes), sizes)
+    every = ({**sizes, "S": capacity} for sizes in samples.counted for capacity in _CAPACITIES)
+    for here in (*every, *samples.large):
         yield from wrong_formulas_at(item, here)
 
 
@@ -254,9 +255,7 @@ def _of_finished_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) 
     item = finished_sums_of(part, reads)
     yield from wrong_sums(item, reads)
     yield from wrong_sum_numbers(item)
-    yield from _wrong_values(
-        item, samples, partial(wrong_sum_value, most=most_with_sums), partial(wrong_sum_formulas, most=most_with_sums)
-    )
+    yield from _wrong_values(item, samples, wrong_sum_value, partial(wrong_sum_formulas, most=most_with_sums))
 
 
 def _of_used_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
@@ -265,9 +264,7 @@ def _of_used_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> I
     yield from wrong_use(item)
     for sizes in samples.counted:
         yield from wrong_lines_at(item, sizes)
-    yield from _wrong_values(
-        item, samples, partial(wrong_sum_value, most=most_used), partial(wrong_sum_formulas, most=most_used)
-    )
+    yield from _wrong_values(item, samples, wrong_sum_value, partial(wrong_sum_formulas, most=most_used))
 
 
 def _of_waiting_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:

@@ -135,6 +135,30 @@ def is_number(given: Any) -> bool:
     return str(given).isdecimal()
 
 
+def events_of(given: Mapping[str, Any], here: Mapping[str, int]) -> Fraction:
+    """Return the events of a segment; raises :class:`InputError` where they are no whole number."""
+    events = value_of(str(given["events"]), here)
+    if not isinstance(events, Fraction) or events.denominator != 1 or events < 1:
+        raise InputError("is no whole number of events", place="events", value=given["events"])
+    return events
+
+
+def other_counts(
+    given: Mapping[str, Any], known: Mapping[str, int], sizes: Mapping[str, int], *, at_least: bool = False
+) -> Iterator[str]:
+    """Yield the counts ``given`` as formulas that are not those ``known`` at ``sizes``, or not ``at_least`` these."""
+    for name, number in known.items():
+        stated = value_of(str(given[name]), sizes)
+        if not is_same(stated, Fraction(number)) and not (at_least and stated > number):
+            yield f"{name} is {as_decimal(stated):g}, {number} are counted"
+
+
+def other_value(given: Mapping[str, Any], value: Number, here: Mapping[str, int]) -> Iterator[str]:
+    """Yield if the value of a certificate is another one."""
+    if not is_same(value, value_of(str(given["value"]), here)):
+        yield f"the value does not follow from the counts at {dict(here)}"
+
+
 def combined(kind: type[ast.AST], a: Number, b: Number) -> Number:
     """Return the result of ``ast.Add``, ``Sub``, ``Mult`` or ``Div``."""
     if isinstance(a, Fraction) and isinstance(b, Fraction):

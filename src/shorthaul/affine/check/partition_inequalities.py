@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial, reduce
@@ -19,7 +19,20 @@ import islpy as isl
 from shorthaul.affine.check.data_flow import Reads, equal_coordinates, union_of_maps, union_of_sets
 from shorthaul.affine.check.execution import fixed
 from shorthaul.affine.check.families.line_ends import weight_beside_ends
-from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor, is_same, least_events, power, value_of
+from shorthaul.affine.check.families.terms import shadow
+from shorthaul.affine.check.formulas import (
+    Number,
+    as_decimal,
+    combined,
+    events_of,
+    floor,
+    is_same,
+    least_events,
+    other_counts,
+    other_value,
+    power,
+    value_of,
+)
 from shorthaul.affine.check.lifetime_argument import follows
 from shorthaul.affine.check.partition_argument import Argument, Part, argument_of, wrong_for_all_sizes, wrong_path
 from shorthaul.affine.check.subspaces import spanned, unmet
@@ -349,26 +362,13 @@ Most = Callable[[FinishedSums, Fraction, Fraction, Mapping[str, int]], tuple[Num
 
 
 def wrong_sum_value(
-    item: FinishedSums,
-    counts: Callable[[isl.UnionSet], int],
-    sizes: Mapping[str, int],
-    capacities: Sequence[int],
-    most: Most,
+    item: FinishedSums, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int]
 ) -> Iterator[str]:
-    """Yield formulas of an argument on finished sums that are not what ``counts`` counts, or do not follow."""
-    alone = fixed(item.terms.parts[0].domain, sizes)
-    for at in reversed(range(item.terms.width)):
-        if at not in item.positions:
-            alone = alone.project_out(isl.dim_type.set, at, 1)
+    """Yield formulas of an argument on finished sums that are not what ``counts`` counts."""
     known = {"instances_count": counts(item.ending.parts[0].points), "sources_count": counts(item.sources)}
-    if not alone.is_empty():  # without terms their number is no matter
-        known["length"] = int(alone.count_val().to_python())
-    for name, number in known.items():
-        if not is_same(value_of(str(item.given[name]), sizes), Fraction(number)):
-            yield f"{name} is not {number}, which is counted"
-    for capacity in capacities:
-        here = {**sizes, "S": capacity}
-        yield from wrong_sum_formulas(item, here, most)
+    if places := shadow(item.terms.parts[0].domain, item.positions, sizes):  # without terms their number is no matter
+        known["length"] = places
+    yield from other_counts(item.given, known, sizes)
 
 
 def wrong_sum_formulas(item: FinishedSums, here: Mapping[str, int], most: Most) -> Iterator[str]:
@@ -376,11 +376,11 @@ def wrong_sum_formulas(item: FinishedSums, here: Mapping[str, int], most: Most) 
 
     ``most`` are the most instances of a segment by the lemma, of which the larger number counts.
     """
-    events = value_of(str(item.given["events"]), here)
+    events = events_of(item.given, here)
     names = ("length", "instances_count", "sources_count")
     length, size, sources = (value_of(str(item.given[name]), here) for name in names)
-    if not isinstance(events, Fraction) or events.denominator != 1 or events < 1 or not isinstance(length, Fraction):
-        yield "the events of a segment are no whole number"
+    if not isinstance(length, Fraction):
+        yield "the length of sums is no number"
         return
     U = max(most(item, here["S"] + events, length, here), key=as_decimal)
     if not item.own.is_empty():
@@ -389,8 +389,7 @@ def wrong_sum_formulas(item: FinishedSums, here: Mapping[str, int], most: Most) 
         yield "U does not follow from the exponents"
     segments = combined(ast.Div, size, U)
     value = combined(ast.Sub, least_events(item.given["events"], events, segments, here["S"]), sources)
-    if not is_same(value, value_of(str(item.given["value"]), here)):
-        yield f"the value does not follow from the counts at {dict(here)}"
+    yield from other_value(item.given, value, here)
 
 
 def most_with_sums(item: FinishedSums, K: Fraction, length: Fraction, _: Mapping[str, int]) -> tuple[Number, Number]:

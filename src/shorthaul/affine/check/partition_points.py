@@ -22,7 +22,16 @@ from shorthaul.affine.check.families.line_ends import (
     wrong_ends_at,
     wrong_number_of_ends,
 )
-from shorthaul.affine.check.formulas import combined, is_number, is_same, least_events, power, value_of
+from shorthaul.affine.check.formulas import (
+    combined,
+    events_of,
+    is_number,
+    is_same,
+    least_events,
+    other_counts,
+    power,
+    value_of,
+)
 from shorthaul.affine.check.partition_argument import Argument, Part, most_instances
 from shorthaul.affine.check.partition_inequalities import (
     most_by_columns,
@@ -177,12 +186,8 @@ def wrong_counts(
     item: Argument, instances: int, sources: int, sizes: Mapping[str, int], capacities: Sequence[int]
 ) -> Iterator[str]:
     """Yield formulas of an argument that are not what is counted at ``sizes``, or do not follow."""
-    given = value_of(str(item.given["instances_count"]), sizes)
-    if not is_same(given, Fraction(instances)):
-        yield f"instances_count is {float(given):g}, {instances} are counted"
-    known = value_of(str(item.given["sources_count"]), sizes)  # more than there are only lower the bound
-    if not is_same(known, Fraction(sources)) and known < sources:
-        yield f"sources_count is {float(known):g}, {sources} are counted"
+    yield from other_counts(item.given, {"instances_count": instances}, sizes)
+    yield from other_counts(item.given, {"sources_count": sources}, sizes, at_least=True)  # more only lower the bound
     few = item.given["few_values"]
     if few is not None:
         for part in item.parts:
@@ -206,11 +211,8 @@ def wrong_formulas(item: Argument, here: Mapping[str, int]) -> Iterator[str]:
 
     Instances read from both sides of a triangle weigh by their places, which are counted.
     """
-    events = value_of(str(item.given["events"]), here)
+    events = events_of(item.given, here)
     size, sources = (value_of(str(item.given[name]), here) for name in ("instances_count", "sources_count"))
-    if not isinstance(events, Fraction) or events.denominator != 1 or events < 1:
-        yield "the events of a segment are no whole number"
-        return
     if item.given["mirrored"]:
         K = here["S"] + events
         U = combined(ast.Add, power(K / 3, Fraction(3, 2)), K if item.parts[0].own else Fraction(0))

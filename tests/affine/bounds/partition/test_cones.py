@@ -23,7 +23,7 @@ from shorthaul.affine.bounds.cones import Cones, cones, sub_bound
 from shorthaul.affine.bounds.partition.parts import sets_of
 from shorthaul.affine.check.data_flow import ProgramReads
 from shorthaul.affine.check.partition_points import counted
-from shorthaul.affine.check.stencils.cones import cones_of, wrong_cone_value, wrong_cones
+from shorthaul.affine.check.stencils.cones import cones_of, wrong_cone_formulas, wrong_cone_value, wrong_cones
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at, symbol
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
@@ -161,7 +161,8 @@ def wrong(part: dict[str, Any], reads: ProgramReads) -> list[str]:
         item = cones_of(part, reads)
         found = [*wrong_cones(item, reads)]
         for sizes in ({"N": 7, "T": 4}, {"N": 9, "T": 6}, {"N": 3, "T": 1}):
-            found += wrong_cone_value(item, partial(counted, sizes=sizes), sizes, (1, 40))
+            found += wrong_cone_value(item, partial(counted, sizes=sizes), sizes)
+            found += (one for S in (1, 40) for one in wrong_cone_formulas(item, {**sizes, "S": S}))
     except (InputError, isl.Error, ValueError, IndexError, ArithmeticError) as error:
         return [str(error)]
     return found

@@ -29,7 +29,7 @@ from shorthaul.affine.bounds.partition.stencil_levels import sub_bound
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.check.data_flow import ProgramReads
 from shorthaul.affine.check.partition_points import counted
-from shorthaul.affine.check.stencils.levels import stencil_of, wrong_levels, wrong_value
+from shorthaul.affine.check.stencils.levels import stencil_of, wrong_formulas, wrong_levels, wrong_value
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.inside import inside
@@ -237,7 +237,8 @@ def wrong(part: dict[str, Any], reads: ProgramReads) -> list[str]:
         item = stencil_of(part, reads)
         found = [*wrong_levels(item, reads)]
         for sizes in ({"N": 9, name: 4}, {"N": 12, name: 3}, {"N": 5, name: 1}, {"N": 2, name: 1}, {"N": 7, name: 7}):
-            found += wrong_value(item, partial(counted, sizes=sizes), sizes, (1, 3, 4))
+            found += wrong_value(item, partial(counted, sizes=sizes), sizes)
+            found += (one for S in (1, 3, 4) for one in wrong_formulas(item, {**sizes, "S": S}))
     except (InputError, ValueError, IndexError, ArithmeticError, RuntimeError) as error:
         return [str(error)]
     return found

@@ -17,7 +17,7 @@ import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads
 from shorthaul.affine.check.execution import fixed
-from shorthaul.affine.check.formulas import combined, is_same, least_events, value_of
+from shorthaul.affine.check.formulas import combined, events_of, least_events, other_counts, other_value, value_of
 from shorthaul.affine.check.lifetime_argument import follows
 from shorthaul.affine.check.partition_points import counted
 from shorthaul.core.errors import InputError
@@ -204,24 +204,17 @@ def wrong_rows_counts(item: WholeRows, sizes: Mapping[str, int]) -> Iterator[str
         for width in range(first, last + 1):
             many = fixed(widths.intersect_range(isl.Set(f"{{ [{width}] }}")).domain(), sizes).count_val()
             weight += int(many.to_python()) * width * min(width, item.numbers["most"])
-    if not is_same(value_of(str(item.given["weight"]), sizes), Fraction(weight)):
-        yield f"the instances weigh {weight} at {dict(sizes)}"
-    stated, vertices = value_of(str(item.given["sources_count"]), sizes), Fraction(counted(item.spill, sizes))
-    if not is_same(stated, vertices) and stated < vertices:
-        yield f"{vertices} vertices are read at {dict(sizes)}"
+    yield from other_counts(item.given, {"weight": weight}, sizes)
+    yield from other_counts(item.given, {"sources_count": counted(item.spill, sizes)}, sizes, at_least=True)
 
 
 def wrong_rows_formulas(item: WholeRows, here: Mapping[str, int]) -> Iterator[str]:
     """Yield if the value at any sizes does not follow from the counts, as their formulas give them."""
-    events = value_of(str(item.given["events"]), here)
+    events = events_of(item.given, here)
     weight, sources = (value_of(str(item.given[name]), here) for name in ("weight", "sources_count"))
-    if not isinstance(events, Fraction) or events.denominator != 1 or events < 1:
-        yield "the events of a segment are no whole number"
-        return
     segments = combined(ast.Div, weight, most_weight(item, here["S"] + events))
     value = combined(ast.Sub, least_events(item.given["events"], events, segments, here["S"]), sources)
-    if not is_same(value, value_of(str(item.given["value"]), here)):
-        yield f"the value does not follow from the counts at {dict(here)}"
+    yield from other_value(item.given, value, here)
 
 
 def most_weight(item: WholeRows, K: Fraction) -> Fraction:

@@ -6,7 +6,7 @@ Neighbours have to be reached within a round trip, at every step, and every vert
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -14,10 +14,19 @@ from typing import Any
 import islpy as isl
 
 from shorthaul.affine.check.data_flow import Reads
-from shorthaul.affine.check.formulas import Number, combined, is_same, least_events, power, value_of
+from shorthaul.affine.check.formulas import (
+    Number,
+    combined,
+    events_of,
+    least_events,
+    other_counts,
+    other_value,
+    power,
+    value_of,
+)
 from shorthaul.affine.check.stencils.boxes import allows, constant_in_box, is_box, wrong_sides
 from shorthaul.affine.check.stencils.columns import Field, fields_of, wrong_fields
-from shorthaul.affine.check.stencils.levels import Vector, Way, constant_of, neighbourhood, other_counts, way_of
+from shorthaul.affine.check.stencils.levels import Vector, Way, constant_of, neighbourhood, way_of
 from shorthaul.core.errors import InputError
 
 
@@ -213,18 +222,13 @@ def _wrong_way(item: Cones, way: Way, reads: Reads) -> Iterator[str]:
         yield f"the way at {way.shift} leads elsewhere"
 
 
-def wrong_cone_value(
-    item: Cones, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int], capacities: Sequence[int]
-) -> Iterator[str]:
-    """Yield formulas of an argument that are not what ``counts`` counts at ``sizes``, or do not follow."""
+def wrong_cone_value(item: Cones, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield formulas of an argument that are not what ``counts`` counts at ``sizes``."""
     border, box = isl.UnionSet.from_set(item.border), item.given["box"]
     numbers = {"instances_count": item.points, "sources_count": item.sources, "border_count": border}
-    known = {name: Fraction(counts(points)) for name, points in numbers.items()}
-    yield from other_counts(item.given, known, sizes)
+    yield from other_counts(item.given, {name: counts(points) for name, points in numbers.items()}, sizes)
     if box is not None:
         yield from wrong_sides(box, item.straightened, item.axis, counts, sizes)
-    for capacity in capacities:
-        yield from wrong_cone_formulas(item, {**sizes, "S": capacity})
 
 
 def wrong_cone_formulas(item: Cones, here: Mapping[str, int]) -> Iterator[str]:
@@ -235,10 +239,9 @@ def wrong_cone_formulas(item: Cones, here: Mapping[str, int]) -> Iterator[str]:
     size, sources, beside = (value_of(str(item.given[name]), here) for name in names)
     if weight < 1 or (box is None and Fraction(weight) ** (n + 1) * trip**n < Fraction(g) ** (n + 1)):
         yield "an instance of the border counts for too few events"
-    T = value_of(str(item.given["events"]), here)
-    if not isinstance(T, Fraction) or T.denominator != 1 or T < 1 or c is None:
-        yield "the events of a segment are no whole number"
-        return
+    T = events_of(item.given, here)
+    if c is None:
+        return  # which is said elsewhere
     K = capacity + T + weight - 1
     q = K / g
     cone = combined(ast.Mult, combined(ast.Div, Fraction(n, n + 1), c), power(q, Fraction(n + 1, n)))
@@ -248,5 +251,4 @@ def wrong_cone_formulas(item: Cones, here: Mapping[str, int]) -> Iterator[str]:
     allowed = Fraction(box is None or allows(box, here, q))
     events = least_events(item.given["events"], T, combined(ast.Div, size, U), capacity)
     less = combined(ast.Add, sources, combined(ast.Mult, Fraction(weight), beside))
-    if not is_same(combined(ast.Sub, allowed * events, less), value_of(str(item.given["value"]), here)):
-        yield f"the value does not follow from the counts at {dict(here)}"
+    yield from other_value(item.given, combined(ast.Sub, allowed * events, less), here)

@@ -24,9 +24,11 @@ from shorthaul.affine.check.formulas import (
     Number,
     as_decimal,
     combined,
+    events_of,
     is_number,
-    is_same,
     least_events,
+    other_counts,
+    other_value,
     power,
     value_of,
 )
@@ -360,26 +362,13 @@ def _of_lines(n: int, sizes: Sequence[int], has: Callable[[Sequence[int]], bool]
 _CONSTANTS: Final = {"box": _of_box, "cross": _of_cross}
 
 
-def other_counts(given: Mapping[str, Any], known: Mapping[str, Fraction], sizes: Mapping[str, int]) -> Iterator[str]:
-    """Yield the counts ``given`` as formulas that are not those ``known`` at ``sizes``."""
-    for name, number in known.items():
-        stated = value_of(str(given[name]), sizes)
-        if not is_same(stated, number):
-            yield f"{name} is {as_decimal(stated):g}, {number} are counted"
-
-
-def wrong_value(
-    item: Stencil, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int], capacities: Sequence[int]
-) -> Iterator[str]:
-    """Yield formulas of an argument that are not what ``counts`` counts at ``sizes``, or do not follow."""
+def wrong_value(item: Stencil, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield formulas of an argument that are not what ``counts`` counts at ``sizes``."""
     numbers = {"instances_count": item.points, "sources_count": item.sources, "ends_count": item.ends}
     numbers["ring_count"] = isl.UnionSet("{ }") if item.columns is None else item.columns.ring
-    known = {name: Fraction(counts(points)) for name, points in numbers.items()}
-    yield from other_counts(item.given, known, sizes)
+    yield from other_counts(item.given, {name: counts(points) for name, points in numbers.items()}, sizes)
     if item.given["box"] is not None:
         yield from wrong_sides(item.given["box"], item.domains[0], 0, counts, sizes)
-    for capacity in capacities:
-        yield from wrong_formulas(item, {**sizes, "S": capacity})
 
 
 def wrong_formulas(item: Stencil, here: Mapping[str, int]) -> Iterator[str]:
@@ -387,10 +376,9 @@ def wrong_formulas(item: Stencil, here: Mapping[str, int]) -> Iterator[str]:
     n, c, box, capacity = item.dimensions, item.constant, item.given["box"], here["S"]
     names = ("instances_count", "sources_count", "ends_count", "ring_count")
     size, sources, ends, ring = (value_of(str(item.given[name]), here) for name in names)
-    T = value_of(str(item.given["events"]), here)
-    if not isinstance(T, Fraction) or T.denominator != 1 or T < 1 or c is None:
-        yield "the events of a segment are no whole number"
-        return
+    T = events_of(item.given, here)
+    if c is None:
+        return  # which is said elsewhere
     K, bulk = capacity + T, combined(ast.Div, Fraction(n, n + 1), c)
     U, counted = combined(ast.Mult, bulk, power(K, Fraction(n + 1, n))), size
     if item.columns is not None:
@@ -413,5 +401,4 @@ def wrong_formulas(item: Stencil, here: Mapping[str, int]) -> Iterator[str]:
             even = least_events(item.given["events"], T, segments, capacity)
         handed_on = combined(ast.Mult, allowed, even)
         value = max(value, combined(ast.Sub, handed_on, sources), key=as_decimal)
-    if not is_same(value, value_of(str(item.given["value"]), here)):
-        yield f"the value does not follow from the counts at {dict(here)}"
+    yield from other_value(item.given, value, here)
