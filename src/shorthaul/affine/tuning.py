@@ -299,8 +299,8 @@ NESTED_MARCH_RATIO = 1.25
 MOST_PLANES = 10_000
 #: Instances in a box and those around it that are looked at one by one, for what is alive there.
 MOST_ALIVE_POINTS = 200_000
-#: Steps of work for one subscript of one of these instances (7 ns; seidel-2d at N = 300, S = 2,000).
-ALIVE_STEPS = 1.5e-5
+#: Steps of work for one subscript of one of these instances (10 ns of a busy core, some 2.5 of an idle one; seismic).
+ALIVE_STEPS = 6e-6
 #: Times the memory that a box may touch, if what is alive at a time fits; rounds to find the largest such box; the
 #: share of the memory that comes and goes along a run, from which on that is tried, as rows read whole are for a
 #: statement with this share of their instances.

@@ -27,7 +27,7 @@ from shorthaul.affine.orders.placement import Row
 from shorthaul.affine.tuning import ALIVE_STEPS, MOST_ALIVE_POINTS
 
 IntArray = npt.NDArray[np.int64]
-#: Numbers for every column from which on these are sorted, not marked in a table.
+#: Numbers for every instance from which on these are sorted, not kept in a table.
 _SPARSE = 30
 #: Loops over boxes with their edges, the outermost first.
 _Loops = tuple[tuple[int, int], ...]
@@ -52,6 +52,54 @@ class _Run:
     near: int
     centre: int
     apart: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class _Form:
+    """An affine function of the place in a box: its value at the first place, and a factor for every coordinate."""
+
+    first: int
+    factors: tuple[int, ...]
+
+    def ends(self, widths: Sequence[int]) -> tuple[int, int]:
+        """Return the least and the largest value in a box."""
+        far = [factor * (width - 1) for factor, width in zip(self.factors, widths, strict=True)]
+        return self.first + sum(min(0, item) for item in far), self.first + sum(max(0, item) for item in far)
+
+    def times_plus(self, factor: int, other: _Form, more: int) -> _Form:
+        """Return this form times ``factor``, plus another one and a constant."""
+        factors = tuple(factor * a + b for a, b in zip(self.factors, other.factors, strict=True))
+        return _Form(factor * self.first + other.first + more, factors)
+
+    def values(self, widths: Sequence[int]) -> IntArray:
+        """Return the values at all places of a box, the last coordinate changing first."""
+        found = np.array([self.first], np.int64)
+        for factor, width in zip(self.factors, widths, strict=True):
+            found = np.add.outer(found, factor * np.arange(width)).reshape(-1)
+        return found
+
+
+@dataclass(frozen=True)
+class _Box:
+    """Instances of a statement in boxes of a run: how many along each coordinate, their boxes, and their iterators."""
+
+    widths: tuple[int, ...]
+    number: _Form
+    iterators: tuple[_Form, ...]
+
+    @property
+    def count(self) -> int:
+        return math.prod(self.widths)
+
+    def forms(self, rows: Sequence[Row], sizes: Mapping[str, int]) -> tuple[_Form, ...]:
+        """Return rows over the iterators as forms over the box."""
+        made = []
+        for row in rows:
+            form = _Form(row.at((0,) * len(row.factors), sizes), (0,) * len(self.widths))
+            for factor, iterator in zip(row.factors, self.iterators, strict=True):
+                form = iterator.times_plus(factor, form, 0)
+            made.append(form)
+        return tuple(made)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,31 +163,43 @@ class Alive:
         ]
         low = self.first[run.along] + (run.centre - run.near) * held[run.along]
         ends[run.along] = low, low + (2 * run.near + 1) * held[run.along]
-        sizes = {name: _points_in(ends, base, run.along, 2 * run.near + 1) for name, base in bases.items()}
-        if sum(sizes.values()) > MOST_ALIVE_POINTS:
+        boxes = {
+            name: self._box(name, base or (), ends, run)
+            for name, base in bases.items()
+            if abs(run.apart.get(name, run.centre) - run.centre) <= run.near
+        }
+        if sum(box.count for box in boxes.values()) > MOST_ALIVE_POINTS:
             return None
+        groups = [[line for line in dict.fromkeys(self.lines[number]) if line.statement in boxes] for number in passing]
         effort.step(
-            ALIVE_STEPS
-            * sum(len(line.rows) * sizes[line.statement] for number in passing for line in self.lines[number])
+            ALIVE_STEPS * sum(len(line.rows) * boxes[line.statement].count for group in groups for line in group)
         )
-        points = {name: self._points(name, base, ends, run) for name, base in bases.items()}
-        names = list(points)
-        order = _ranks([np.vstack(points[name][1:]) for name in names])
-        ranks = dict(zip(names, order, strict=True))
-        middle = np.concatenate([ranks[name][points[name][1] == 0] for name in names])
-        changes = np.zeros(sum(map(len, order)) + 1, np.int64)
-        for number in passing:
-            found = [self._values(line.rows, points[line.statement][0]) for line in self.lines[number]]
-            when = np.concatenate([ranks[line.statement] for line in self.lines[number]])
-            if not len(when):
-                continue
-            which = _places(np.concatenate(found, axis=1))
-            begin, end = np.full(which.max() + 1, len(changes)), np.zeros(which.max() + 1, np.int64)
-            np.minimum.at(begin, which, when)
-            np.maximum.at(end, which, when)
-            np.add.at(changes, begin, 1)
-            np.add.at(changes, end + 1, -1)
-        return int(np.cumsum(changes)[middle].max(initial=0))
+        when = _numbers(
+            [(box, (box.number, *box.forms(self.times[name] or (), self.sizes))) for name, box in boxes.items()]
+        )
+        if when is None:
+            return None
+        ranks = dict(zip(boxes, when, strict=True))
+        changes = np.zeros(_size(when) + 1, np.int64)
+        for group in groups:
+            held_in = [boxes[line.statement] for line in group]
+            cells = _numbers(
+                [(box, box.forms(line.rows, self.sizes)) for box, line in zip(held_in, group, strict=True)]
+            )
+            if cells is None:
+                return None
+            begin, end = np.full(_size(cells), len(changes)), np.full(_size(cells), -1)
+            for line, which in zip(group, cells, strict=True):
+                np.minimum.at(begin, which, ranks[line.statement])
+                np.maximum.at(end, which, ranks[line.statement])
+            np.add.at(changes, begin[end >= 0], 1)
+            np.add.at(changes, end[end >= 0] + 1, -1)
+        alive = np.cumsum(changes)
+        most = 0
+        for name, box in boxes.items():
+            if 0 <= (middle := -box.number.first) < box.widths[0]:
+                most = max(most, int(alive[ranks[name].reshape(box.widths)[middle]].max()))
+        return most
 
     def _ends(self, held: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield from zip(self.first, held, strict=True)
@@ -184,49 +244,54 @@ class Alive:
                 return True
         return True
 
-    def _points(
-        self, name: str, base: tuple[int, ...] | None, ends: Sequence[tuple[int, int]], run: _Run
-    ) -> tuple[IntArray, IntArray, IntArray]:
-        """Return iterators, the box along the run, and times of the instances of a statement, one per column."""
-        assert base is not None
-        rows = self.placement[name]
-        widths = [ends[at][1] - ends[at][0] for at in base]
-        places = np.indices(widths).reshape(len(base), math.prod(widths))
-        places += np.array([[ends[at][0]] for at in base], np.int64).reshape(len(base), 1)
-        constants = [rows[at].at((0,) * len(rows[at].factors), self.sizes) for at in base]
-        turn = np.linalg.inv(np.array([rows[at].factors for at in base], float).reshape(len(base), len(base)))
-        turned = np.rint(turn).astype(np.int64)
-        points = _combined(turned, [-int(item) for item in turned @ np.array(constants, np.int64)], places)
-        if run.along in base:
-            low, high = ends[run.along]
-            box = (places[base.index(run.along)] - low) // ((high - low) // (2 * run.near + 1)) - run.near
-        else:  # in one box of the run
-            number = run.apart[name] - run.centre
-            points = points if abs(number) <= run.near else points[:, :0]
-            box = np.full(points.shape[1], number)
-        return points, box, self._values(self.times[name] or (), points)
-
-    def _values(self, rows: Sequence[Row], points: IntArray) -> IntArray:
-        constants = [row.at((0,) * len(row.factors), self.sizes) for row in rows]
-        return _combined([row.factors for row in rows], constants, points)
+    def _box(self, name: str, base: tuple[int, ...], ends: Sequence[tuple[int, int]], run: _Run) -> _Box:
+        """Return the instances of a statement whose coordinates ``base`` are between ``ends``."""
+        rows = [self.placement[name][at] for at in base]
+        turn = np.linalg.inv(np.array([row.factors for row in rows], float).reshape(len(base), len(base)))
+        least = [ends[at][0] - row.at((0,) * len(row.factors), self.sizes) for at, row in zip(base, rows, strict=True)]
+        widths, steps = [1], [[0] * len(base)]
+        for place, at in enumerate(base):
+            unit = [int(other == place) for other in range(len(base))]
+            width = ends[at][1] - ends[at][0]
+            if at == run.along:  # the first coordinate tells the box, this one the place in it
+                width //= 2 * run.near + 1
+                widths[0], steps[0] = 2 * run.near + 1, [width * item for item in unit]
+            widths.append(width)
+            steps.append(unit)
+        first = -run.near if run.along in base else run.apart[name] - run.centre
+        iterators = tuple(
+            _Form(
+                sum(factor * item for factor, item in zip(factors, least, strict=True)),
+                tuple(sum(factor * item for factor, item in zip(factors, step, strict=True)) for step in steps),
+            )
+            for factors in np.rint(turn).astype(int).tolist()
+        )
+        return _Box(tuple(widths), _Form(first, (1,) + (0,) * len(base)), iterators)
 
 
-def _combined(factors: Sequence[Sequence[int]] | IntArray, constants: Sequence[int], points: IntArray) -> IntArray:
-    """Return ``factors @ points + constants`` for integers, column by column: products with 0 and 1 cost nothing."""
-    made = np.empty((len(constants), points.shape[1]), np.int64)
-    for row, constant, own in zip(made, constants, factors, strict=True):
-        row[:] = constant
-        for factor, column in zip(own, points, strict=True):
-            if factor:
-                row += column if factor == 1 else factor * column
-    return made
+def _size(numbers: Sequence[IntArray]) -> int:
+    return 1 + max((int(item.max(initial=-1)) for item in numbers), default=-1)
 
 
-def _points_in(ends: Sequence[tuple[int, int]], base: tuple[int, ...] | None, run: int, boxes: int) -> int:
-    count = boxes if run not in (base or ()) else 1
-    for at in base or ():
-        count *= ends[at][1] - ends[at][0]
-    return count
+def _numbers(parts: Sequence[tuple[_Box, tuple[_Form, ...]]]) -> list[IntArray] | None:
+    """Return a number for the values of forms at every place of every box; they are in lexicographic order.
+
+    Values that are equal have one number. None where numbers would not fit.
+    """
+    made, size = [_Form(0, (0,) * len(box.widths)) for box, _ in parts], 1
+    for forms in zip(*(forms for _, forms in parts), strict=True):
+        ends = [form.ends(box.widths) for form, (box, _) in zip(forms, parts, strict=True)]
+        least = min(low for low, _ in ends)
+        wide = max(high for _, high in ends) - least + 1
+        made = [whole.times_plus(wide, form, -least) for whole, form in zip(made, forms, strict=True)]
+        size *= wide
+    if size >= 2**63:
+        return None
+    found = [form.values(box.widths) for form, (box, _) in zip(made, parts, strict=True)]
+    if size > _SPARSE * sum(map(len, found)):
+        places = np.unique(np.concatenate(found), return_inverse=True)[1]
+        return np.split(places, np.cumsum([len(item) for item in found])[:-1])
+    return found
 
 
 def _boxes_of_a_cell(cells: Cells, held: Sequence[int], run: int) -> int:
@@ -249,22 +314,3 @@ def _is_shared(item: Cells, cells: Sequence[Cells], run: int) -> bool:
         and (other.among or item.among or other.moves_as(item, run))
         for other in cells
     )
-
-
-def _ranks(keys: Sequence[IntArray]) -> list[IntArray]:
-    """Return the place of every column among all in lexicographic order; columns that are equal have one place."""
-    return np.split(_places(np.concatenate(keys, axis=1)), np.cumsum([item.shape[1] for item in keys])[:-1])
-
-
-def _places(columns: IntArray) -> IntArray:
-    """Return the place of every column among all different ones in lexicographic order."""
-    numbers = np.zeros(columns.shape[1], np.int64)
-    for row in columns:
-        least = int(row.min())
-        numbers *= int(row.max()) - least + 1
-        numbers += row - least
-    if (last := int(numbers.max(initial=0))) > _SPARSE * len(numbers):
-        return np.unique(numbers, return_inverse=True)[1].reshape(-1)
-    there = np.zeros(last + 1, bool)
-    there[numbers] = True
-    return (np.cumsum(there) - 1)[numbers]
