@@ -80,7 +80,17 @@ def run_python(page: Path) -> None:
             exec(code, namespace)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+#: Processor seconds of a page's own code; what its commands take is not seen.
+DEAR = {"affine": 5}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.dear(DEAR[page.stem])] if page.stem in DEAR else [])
+        for page in PAGES
+    ],
+)
 def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with_files(page, tmp_path)

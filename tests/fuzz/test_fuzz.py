@@ -7,7 +7,7 @@ import pytest
 from tests.fuzz.readers import READERS, Reader, fuzz
 from tests.samples import ALL
 
-#: Mutations of each reader's files where all cases are asked for, and by default: as many as execute the same lines of
+#: Mutations of each reader's files where all cases are asked for, and by default: half as many as execute the same lines of
 #: the readers, beside the tests of their rooms (coverage by mutation; measured anew where a reader or mutator changes).
 #: Where a verb takes much longer than the reader, the first are used as well, and of the
 #: others those that are read until so many have passed.
