@@ -58,7 +58,7 @@ FURTHER = {
     "correlation": M**2 * N / (sympy.sqrt(2) * root),
     "covariance": M**2 * N / (sympy.sqrt(2) * root),
     "deriche": 5 * symbol("H") * symbol("W"),
-    "durbin": sympy.Rational(5, 4) * N**2,
+    "durbin": N**2,
     "floyd-warshall": 2 * N**3 / root,
     "gemver": 2 * N**2,
     "gramschmidt": M * N**2 / 2,

@@ -14,9 +14,6 @@ follow from those before: both sides add up if no vertex is on paths of both, as
 half of what they load adds up, beside the loads of other vertices.
 
 The events are instances of one statement, or the last vertices of its chains, in steps of one of the loops around.
-Between two of them one more may be put, in the middle of a chain between them: each half may have to read almost
-everything once. What is read by way of vertices that are neither ancestors nor descendants of the middle passes in one
-half or the other: such paths count too if they share no vertex with those of the halves.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ import sympy
 
 from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.bounds.lifetime.routes import routes
-from shorthaul.affine.bounds.lifetime.sequences import in_sequence, middles, sharing_in_sequence, sides
+from shorthaul.affine.bounds.lifetime.sequences import in_sequence, sharing_in_sequence, sides
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of, summed_text, ways_back
 from shorthaul.affine.bounds.partition.parts import union_of_maps
 from shorthaul.affine.effort import limited, step, within
@@ -68,7 +65,7 @@ class Phase:
     """One kind of interval b -> b' for every event e: the last vertices of the paths and all their vertices, by e.
 
     ``pieces`` count the paths, with floors replaced by what is below them; a load may be in ``times`` intervals.
-    ``whole``: other kinds' intervals lie in it. ``last``: it begins at b' and has no end. ``known``: ancestors of
+    ``last``: it begins at b' and has no end. ``known``: ancestors of
     events from which it follows, ``rests_on``: what certificates say too. ``order``: event -> those that end before.
     """
 
@@ -81,7 +78,6 @@ class Phase:
     sums: tuple[Cardinality, ...] = ()
     times: int = 1
     last: bool = False
-    whole: bool = False
     order: isl.UnionMap = field(default_factory=lambda: isl.UnionMap("{ }"))
 
 
@@ -92,7 +88,7 @@ class Phases:
     events: tuple[str, ...]
     kinds: tuple[Phase, ...]
     axis: int | None  #: the coordinate along which events follow one another
-    apart: bool = False  #: the second event is of a statement of its own, not in the middle of a chain
+    apart: bool = False  #: the second event is of a statement of its own
 
     @property
     def spill(self) -> isl.UnionSet:
@@ -110,7 +106,7 @@ class Phases:
 
 
 def phases(flow: DataFlow) -> Iterator[Phases]:
-    """Yield the arguments of every statement whose instances follow one another, with and without middle events."""
+    """Yield the arguments of every statement whose instances follow one another."""
     reach = Reachability.of(flow)
     for statement in flow.program.statements:
         width = statement.domain.dim(_SET)
@@ -146,8 +142,6 @@ def _of_events(flow: DataFlow, reach: Reachability, event: str, axis: int) -> It
         return
     for some in sides(once, exists, axis, line):
         yield from _of_steps(flow, reach, some, some.apply_range(some), exists, axis, line)
-        if axis == width - (1 if free is None else 2):
-            yield from _with_middles(flow, reach, some, exists, axis, line)
 
 
 def _steps(event: str, width: int, domain: isl.UnionSet, axis: int, free: int | None, length: int) -> isl.UnionMap:
@@ -156,36 +150,6 @@ def _steps(event: str, width: int, domain: isl.UnionSet, axis: int, free: int | 
     after = ["y" if at == free else f"{name} + {length}" if at == axis else name for at, name in enumerate(names)]
     moved = isl.UnionMap(f"{{ {event}[{', '.join(names)}] -> {event}[{', '.join(after)}] }}")
     return moved.intersect_domain(domain).intersect_range(domain)
-
-
-def _with_middles(
-    flow: DataFlow, reach: Reachability, once: isl.UnionMap, exists: isl.UnionMap, axis: int, line: Sequence[int]
-) -> Iterator[Phases]:
-    """Yield what passes in two halves, before and after the middle of a chain that lies between two events."""
-    whole, same = between_events(flow, reach, once), once.domain().identity()
-    for name, middle in middles(reach, whole):
-        before = between_events(flow, reach, middle)
-        first = phase_of(reach, same, middle, exists, before)
-        later = middle.reverse().apply_range(once)
-        known = middle.reverse().union(middle.reverse().apply_range(exists))
-        known = known.union(reach.ancestors(name, middle.range(), steps=1))
-        after = between_events(flow, reach, later)
-        second = phase_of(reach, middle, later, known, after)
-        names = (names_of(once.domain()).pop(), name)
-        two = [kind for kind in (first, second) if kind is not None]
-        if kinds := adding_up(reach, two, once, exists, axis, line):
-            yield Phases(names, tuple(kinds), axis)
-        # what neither half needs: read by what is no descendant of the middle, and no ancestor of it
-        neither = whole.subtract(before.union(middle).union(middle.apply_range(after)))
-        taken = isl.UnionMap("{ }") if first is None else first.vertices
-        third = phase_of(reach, same, once, exists, neither, edges=_EDGES[0], taken=taken, through=whole)
-        third = None if third is None else counted(reach, third)
-        if third is None or second is None or _is_small([third]):
-            continue
-        second = phase_of(reach, middle, later, known, after, taken=middle.reverse().apply_range(third.vertices))
-        three = [kind for kind in (first, second, replace(third, whole=True)) if kind is not None]
-        if kinds := adding_up(reach, three, once, exists, axis, line):
-            yield Phases(names, tuple(kinds), axis)
 
 
 def adding_up(
@@ -440,7 +404,7 @@ def _order(item: Phases, width: int) -> isl.UnionMap:
     for (one, later), (other, sooner) in itertools.product(enumerate(item.kinds), repeat=2):
         if later.times != sooner.times:
             continue
-        order = later.order.union(later.ends.domain().identity()) if other < one and not later.whole else later.order
+        order = later.order.union(later.ends.domain().identity()) if other < one else later.order
         names = [isl.UnionMap(f"{{ k{at}[{x}] -> {item.events[0]}[{x}] }}") for at in (one, other)]
         ends = [kind.ends.domain() for kind in (later, sooner)]
         order = order.intersect_domain(ends[0]).intersect_range(ends[1])
@@ -461,11 +425,7 @@ def _event_steps(item: Phases) -> Iterator[str]:
         yield f"Events: b the last vertex of a chain of {first}, b' that of one of {second}; b is an ancestor of b'"
         yield "(by compositions of flows)."
     else:
-        middle = f", and between two of them one in the middle of a chain of {item.events[-1]}"
-        yield (
-            f"Events: vertices of {item.events[0]} in steps of a loop (of chains, the last ones)"
-            f"{middle if item.events[1:] else ''}."
-        )
+        yield f"Events: vertices of {item.events[0]} in steps of a loop (of chains, the last ones)."
         yield "b -> b' are two events that follow one another; b is an ancestor of b' (by compositions of flows)."
     yield f"x0, x1, ... are the coordinates of the vertex of {item.events[0]} with which the interval is listed."
 

@@ -11,9 +11,6 @@ from collections.abc import Iterator, Sequence
 
 import islpy as isl
 
-from shorthaul.affine.bounds.lifetime.wavefront import Reachability
-from shorthaul.affine.integer_sets.dependences import maps_of
-
 
 def in_sequence(
     pairs: isl.UnionMap, exists: isl.UnionMap, axis: int, line: Sequence[int], length: int = 1
@@ -75,25 +72,3 @@ def _along(events: isl.UnionSet, line: Sequence[int], where: str) -> isl.UnionMa
     text = f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : {conditions} }}"
     pairs = isl.UnionMap(text)
     return pairs.intersect_domain(events).intersect_range(events)
-
-
-def middles(reach: Reachability, between: isl.UnionMap) -> Iterator[tuple[str, isl.UnionMap]]:
-    """Yield statements of which one chain lies between b and b', with b -> the middle of the chain."""
-    for item in sorted(maps_of(between), key=str):
-        name = item.get_tuple_name(isl.dim_type.out)
-        closure = reach.closure(name)
-        if closure is None:
-            continue
-        width = item.dim(isl.dim_type.out)
-        low, high = ([f"{letter}{at}" for at in range(width)] for letter in "lh")
-        halves = [f"floor(({a} + {b})/2)" for a, b in zip(low, high, strict=True)]
-        half = isl.Map(f"{{ [{', '.join(low + high)}] -> {name}[{', '.join(halves)}] }}")
-        first, last = item.lexmin(), item.lexmax()
-        middle = isl.UnionMap.from_map(
-            first.flat_range_product(last).reset_tuple_id(isl.dim_type.out).apply_range(half)
-        )
-        before = isl.UnionMap.from_map(first).apply_range(closure)
-        after = isl.UnionMap.from_map(last).apply_range(closure.reverse())
-        middle = middle.intersect(before).intersect(after).intersect(between).coalesce()
-        if not middle.is_empty():
-            yield name, middle
