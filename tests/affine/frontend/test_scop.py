@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import islpy as isl
 import numpy as np
 import pytest
 from tests.affine.derived import quick
@@ -17,6 +18,7 @@ from shorthaul.affine.frontend.symbols import symbols
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.sizes import assumption
 from shorthaul.affine.workloads.cases import CASES, kernel_text
+from shorthaul.core.errors import InputError
 
 PROGRAMS = {
     "down": "for (int i = n - 1; i >= 0; i--) a[i] = a[i] + s;",
@@ -233,3 +235,27 @@ def test_a_limit_may_stand_before_its_iterator() -> None:
     text = "void f(int n, double a[n]) { for (int i = 1; %s; i++) a[i] = a[i - 1]; }"
     turned, straight, other = (program_from_text(text % limit) for limit in ("n > i", "i < n", "i <= n"))
     assert str(turned.statements[0].domain) == str(straight.statements[0].domain) != str(other.statements[0].domain)
+
+
+def test_numbers_without_a_sign_wrap() -> None:
+    """What falls below 0 is large: in comparisons, and in remainders by powers of two; others are refused."""
+    text = """void f(unsigned n, int w, double *x, double *y) {{
+      for (unsigned i = 0; i < n; i++) x[i] = y[(i - 1) % {0}];
+      for (int i = 0; i < w; i++) for (int d = -1; d < 2; d++) if ((unsigned)(i + d) < (unsigned)w) x[i] += y[i + d];
+    }}"""
+    program = program_from_text(text.format(8))
+    first, second = program.statements
+    assert first.code[2].text == "y[(((unsigned)(i)) - 1) % 8]"
+    element = (
+        first.reads[0]
+        .relation.intersect_domain(isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "[n] -> { S0[i] : i = 0 < n }"))
+        .range()
+    )
+    assert element.is_equal(isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "[n] -> { y[7] : n > 0 }"))
+    inside = isl.Set.read_from_str(
+        isl.DEFAULT_CONTEXT, "[w] -> { S1[i_1, d] : 0 <= i_1 < w and -1 <= d <= 1 and 0 <= i_1 + d < w }"
+    )
+    assert second.domain.is_equal(inside)
+    for modulus in ("7", "n"):
+        with pytest.raises(InputError, match="falls below 0"):
+            program_from_text(text.format(modulus))

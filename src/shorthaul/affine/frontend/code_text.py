@@ -8,7 +8,7 @@ from typing import Any
 import islpy as isl
 from pycparser import c_ast, c_generator
 
-from shorthaul.affine.frontend.expressions import Names, c_text
+from shorthaul.affine.frontend.expressions import COMPARISONS, Names, c_text
 from shorthaul.affine.frontend.parser import Region
 from shorthaul.affine.frontend.rewriting.trees import NUMBERS, names_in, nodes, words_of
 from shorthaul.affine.frontend.symbols import Symbols
@@ -54,19 +54,37 @@ class _Writer(c_generator.CGenerator):  # type: ignore[misc]
         super().__init__()
         self.names, self.tags = names, tags
         self.inside = 0
+        self.wraps = False  #: numbers without a sign may fall below 0
+
+    def visit_BinaryOp(self, node: Any) -> str:  # noqa: N802
+        before = self.wraps
+        if node.op in ({*COMPARISONS, "%", "/", ">>"} if self.inside else {*COMPARISONS, "%", "/", ">>", "-"}):
+            self.wraps |= any(getattr(item, "op", "") == "-" for item in nodes([node]))
+        text = super().visit_BinaryOp(node)
+        self.wraps = before
+        return str(text)
+
+    def _plain(self, name: str, text: str) -> str:
+        """Return an integer, which has a sign in emitted loops, without one where it is computed so."""
+        known = self.names.unsigned or {}
+        return f"(({known[name]}){text})" if self.wraps and name in known else text
 
     def visit_ID(self, node: Any) -> str:  # noqa: N802
         if node.name in self.names.iterators:
             iterator = self.names.iterators[node.name]
-            return f"({iterator.get_dim_name(isl.dim_type.param, 0)})"
+            return self._plain(node.name, f"({iterator.get_dim_name(isl.dim_type.param, 0)})")
+        if node.name in self.names.parameters:
+            return self._plain(node.name, str(node.name))
         if node.name in self.names.locals:
             return f"({self.visit(self.names.locals[node.name])})"
         return self._marked(node, str(node.name))
 
     def visit_ArrayRef(self, node: Any) -> str:  # noqa: N802
+        before, self.wraps = self.wraps, False
         self.inside += 1
         text = self._array(node)
         self.inside -= 1
+        self.wraps = before
         return self._marked(node, text)
 
     def _array(self, node: Any) -> str:

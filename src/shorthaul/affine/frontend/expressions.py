@@ -15,6 +15,7 @@ import islpy as isl
 from pycparser import c_ast, c_generator
 
 from shorthaul.affine.frontend.constants import ROUNDED, constant
+from shorthaul.affine.frontend.rewriting.trees import SHORT, UNSIGNED, words_of
 from shorthaul.affine.model import Place
 from shorthaul.core.errors import InputError
 
@@ -36,6 +37,7 @@ class Names:
     parameters: dict[str, None] = field(default_factory=dict)  #: in the order of first use
     reached: isl.Set | None = None  #: the iterations at which expressions are evaluated, where that is known
     assumed: list[isl.Set] = field(default_factory=list)  #: what has to hold for the parameters
+    unsigned: Mapping[str, str] | None = None  #: types without a sign; None where no integer is taken to fall below 0
 
     @property
     def fixed(self) -> dict[str, int]:
@@ -188,23 +190,32 @@ def _binary(node: Any, names: Names) -> isl.PwAff:
             node, names, "two unknowns are multiplied", "let one factor be a constant, as a macro or number"
         )
     if node.op in {"/", "%", "<<", ">>"}:
-        divisor = constant(node.right, names.numbers)
-        if divisor is None and node.op in {"/", "%"}:
-            return _by_unknown(node, names)
-        if divisor is None or divisor <= 0:
-            cure = "divide by a positive integer, written as a number or an integer macro"
-            raise not_affine(node, names, "the right side has to be a positive constant", cure)
-        left = affine(node.left, names)
-        if node.op in {"<<", ">>"} and divisor > MOST_SHIFTED:
-            raise not_affine(node, names, "no integer has this many bits", f"shift by at most {MOST_SHIFTED}")
-        if node.op == "<<":
-            return left.scale_val(isl.Val(2**divisor))
-        if node.op == ">>":
-            return left.scale_down_val(isl.Val(2**divisor)).floor()
-        return left.tdiv_q(integer(divisor)) if node.op == "/" else left.tdiv_r(integer(divisor))
+        return _divided(node, names)
     if node.op in {"&", "^"}:
         return _bits(node, names)
     raise not_affine(node, names, f"the operator {node.op} is not")
+
+
+def _divided(node: Any, names: Names) -> isl.PwAff:
+    """Return a quotient, a remainder, or an integer that is shifted."""
+    divisor = constant(node.right, names.numbers)
+    if divisor is None and node.op in {"/", "%"}:
+        return _by_unknown(node, names)
+    if divisor is None or divisor <= 0:
+        cure = "divide by a positive integer, written as a number or an integer macro"
+        raise not_affine(node, names, "the right side has to be a positive constant", cure)
+    left = affine(node.left, names)
+    if node.op in {"/", "%", ">>"} and _below_zero(node.left, left, names) is not None:
+        if node.op != "%" or divisor & (divisor - 1):
+            raise _wraps(node, names)
+        return left.mod_val(isl.Val(str(divisor)))
+    if node.op in {"<<", ">>"} and divisor > MOST_SHIFTED:
+        raise not_affine(node, names, "no integer has this many bits", f"shift by at most {MOST_SHIFTED}")
+    if node.op == "<<":
+        return left.scale_val(isl.Val(2**divisor))
+    if node.op == ">>":
+        return left.scale_down_val(isl.Val(2**divisor)).floor()
+    return left.tdiv_q(integer(divisor)) if node.op == "/" else left.tdiv_r(integer(divisor))
 
 
 def _bits(node: Any, names: Names) -> isl.PwAff:
@@ -234,6 +245,8 @@ _QUOTIENTS: Final = range(-2, 4)
 def _by_unknown(node: Any, names: Names, *, floors: bool = False) -> isl.PwAff:
     """Return ``a / n`` or ``a % n`` where few quotients are possible, as in ``(i + 1) % n`` for i < n."""
     left, divisor = affine(node.left, names), affine(node.right, names)
+    if _below_zero(node.left, left, names) is not None:
+        raise _wraps(node, names)
     covered = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : 1 = 0 }")
     result: isl.PwAff | None = None
     for quotient in _QUOTIENTS:
@@ -253,6 +266,37 @@ def _by_unknown(node: Any, names: Names, *, floors: bool = False) -> isl.PwAff:
         cure = f"make the divisor a number, as in '#define {c_text(node.right)} 32' above the function"
         raise not_affine(node, names, few, cure)
     return result.intersect_params(names.reached).coalesce()
+
+
+def is_unsigned(node: Any, names: Names) -> bool:
+    """Return whether an expression is computed without a sign."""
+    if isinstance(node, c_ast.Cast):
+        words = {*words_of(node.to_type.type)}
+        return bool(words & UNSIGNED) and not words & SHORT
+    if isinstance(node, c_ast.ID):
+        inner = names.locals.get(node.name) if node.name not in names.iterators else None
+        return node.name in (names.unsigned or {}) or (inner is not None and is_unsigned(inner, names))
+    if isinstance(node, c_ast.BinaryOp):
+        sides = [node.left] if node.op in {"<<", ">>"} else [node.left, node.right]
+        return node.op not in {"&&", "||"} and any(is_unsigned(item, names) for item in sides)
+    if isinstance(node, c_ast.UnaryOp):
+        return node.op == "sizeof" or is_unsigned(node.expr, names)
+    return isinstance(node, c_ast.Constant) and node.type != "string" and "u" in node.value.lower()
+
+
+def _below_zero(node: Any, value: isl.PwAff, names: Names) -> isl.Set | None:
+    """Return where the value of an expression without a sign would fall below 0; None if that need not be."""
+    if names.unsigned is None or names.reached is None or not is_unsigned(node, names):
+        return None
+    found = value.lt_set(integer(0)).intersect(names.reached)
+    for name in names.parameters:
+        found = found.intersect(variable(name).ge_set(integer(1)))
+    return None if found.is_empty() or names.assume_none(found, names.parameters) else found
+
+
+def _wraps(node: Any, names: Names) -> InputError:
+    problem = "a number without a sign falls below 0, and is the largest ones then"
+    return not_affine(node, names, problem, "give it a sign, or add the divisor before: (i + n - 1) % n")
 
 
 _ROUNDED_DOWN = {"floord": "/", "floor_div": "/", "floor_mod": "%"}
@@ -310,7 +354,7 @@ def condition(node: Any, names: Names) -> isl.Set:
         if node.op not in COMPARISONS:
             return condition(node, names)
         left, right = affine(node.left, names), affine(node.right, names)
-        return {
+        holds = {
             "<": left.lt_set,
             "<=": left.le_set,
             ">": left.gt_set,
@@ -318,6 +362,14 @@ def condition(node: Any, names: Names) -> isl.Set:
             "==": left.eq_set,
             "!=": left.ne_set,
         }[node.op](right)
+        small, large = (left, right) if node.op in {"<", "<="} else (right, left)
+        wraps = node.op not in {"==", "!="} and _below_zero(node, small.min(large), names) is not None
+        if not wraps:
+            return holds
+        # what is below 0 is larger than all that is not
+        negative, others = (item.lt_set(integer(0)) for item in (large, small))
+        same = negative.intersect(others).union(negative.complement().intersect(others.complement()))
+        return holds.intersect(same).union(negative.subtract(others))
     return affine(node, names).ne_set(integer(0))
 
 

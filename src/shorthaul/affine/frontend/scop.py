@@ -168,7 +168,6 @@ class _Builder:
         self.parameters: dict[str, None] = {}
         self.drafts: list[_Draft] = []
         self.assumed: list[isl.Set] = []
-        self.source = ""
         self.broken: isl.Set | None = None  #: where the loop around has ended in this iteration, None in no loop
 
     def names(self, scope: _Scope) -> Names:
@@ -183,6 +182,7 @@ class _Builder:
             parameters=self.parameters,
             reached=scope.params,
             assumed=self.assumed,
+            unsigned=self.symbols.unsigned,
         )
 
     def build(self, text: str) -> Program:

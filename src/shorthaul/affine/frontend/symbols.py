@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pycparser import c_ast
@@ -11,12 +12,12 @@ from pycparser import c_ast
 from shorthaul.affine.frontend.constants import NO_LITERALS
 from shorthaul.affine.frontend.expressions import c_text
 from shorthaul.affine.frontend.parser import Region
-from shorthaul.affine.frontend.rewriting.trees import assigned, is_integer, nodes, words_of
+from shorthaul.affine.frontend.rewriting.trees import SHORT, UNSIGNED, assigned, is_integer, nodes, words_of
 
 _BYTES = {"float": 4, "char": 1, "short": 2, "int": 4, "unsigned": 4, "bool": 1, "_Bool": 1}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Symbols:
     """``written``: identifiers assigned in the region (loop iterators among them); ``data``: those that are no
     integers; ``constants``: integers with a value known before the region; ``loops``: loop iterators;
@@ -28,6 +29,12 @@ class Symbols:
     constants: Mapping[str, Any]
     loops: frozenset[str]
     declared: Mapping[str, Any]
+
+    @cached_property
+    def unsigned(self) -> dict[str, str]:
+        """The types of integers without a sign."""
+        words = {name: words_of(kind) for name, kind in self.declared.items() if isinstance(kind, c_ast.TypeDecl)}
+        return {name: " ".join(found) for name, found in words.items() if {*found} & UNSIGNED and not {*found} & SHORT}
 
 
 def symbols(region: Region) -> Symbols:

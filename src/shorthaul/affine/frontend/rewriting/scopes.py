@@ -10,13 +10,16 @@ from typing import Any
 
 from pycparser import c_ast
 
+from shorthaul.affine.frontend.expressions import c_text
 from shorthaul.affine.frontend.rewriting.structures import named
 from shorthaul.affine.frontend.rewriting.trees import nodes
 from shorthaul.core.errors import InputError
 
 
 def with_names_apart(body: Any, outside: Iterable[str]) -> dict[str, str]:
-    r"""Rename, in place, what hides a name: one of ``outside``, or of a block around; return what new names were.
+    r"""Rename, in place, what hides a name, of ``outside`` or a block around, or has another type than one before.
+
+    Return what the new names were.
 
     >>> from pycparser import c_generator, c_parser
     >>> tree = c_parser.CParser().parse("void f(int n) { int i = n; { int i = i; g(i); } g(i); }").ext[0]
@@ -28,7 +31,7 @@ def with_names_apart(body: Any, outside: Iterable[str]) -> dict[str, str]:
     taken = {node.name for node in nodes([body]) if isinstance(node, c_ast.ID | c_ast.Decl) and node.name}
     names = {name: name for name in outside}
     renamed: dict[str, str] = {}
-    _walk(body, names, names, taken | {*names}, renamed)
+    _walk(body, names, names, taken | {*names}, renamed, {})
     return renamed
 
 
@@ -44,8 +47,18 @@ def names_as_written(renamed: Mapping[str, str]) -> Iterator[None]:
         raise
 
 
-def _walk(node: Any, known: dict[str, str], outer: Mapping[str, str], taken: set[str], renamed: dict[str, str]) -> None:
-    """Give what is in ``node`` the names ``known`` in its block, of which ``outer`` are those of the blocks around."""
+def _walk(
+    node: Any,
+    known: dict[str, str],
+    outer: Mapping[str, str],
+    taken: set[str],
+    renamed: dict[str, str],
+    kinds: dict[str, str],
+) -> None:
+    """Give what is in ``node`` the names ``known`` in its block, of which ``outer`` are those of the blocks around.
+
+    ``kinds`` are the types of names so far.
+    """
     if isinstance(node, c_ast.ID):
         node.name = known.get(node.name, node.name)
         return
@@ -57,10 +70,10 @@ def _walk(node: Any, known: dict[str, str], outer: Mapping[str, str], taken: set
         known, outer = {**known}, known
     for field, child in node.children():
         if not (isinstance(node, c_ast.StructRef) and field == "field"):
-            _walk(child, known, outer, taken, renamed)
+            _walk(child, known, outer, taken, renamed, kinds)
     if isinstance(node, c_ast.Decl) and node.name and not isinstance(node.type, c_ast.FuncDecl):
-        name = node.name
-        if name in outer:
+        name, kind = node.name, c_text(node.type)
+        if name in outer or kinds.setdefault(name, kind) != kind:
             node.name = next(word for at in itertools.count(1) if (word := f"{name}_{at}") not in taken)
             node.type = named(node.type, node.name)
             taken.add(node.name)

@@ -12,6 +12,8 @@ from pycparser import c_ast
 STEPS: Final = {"p++": 1, "++": 1, "p--": -1, "--": -1}
 _INTEGER_WORDS = {"int", "long", "short", "unsigned", "signed", "char", "size_t", "ssize_t", "ptrdiff_t", "uint"}
 UNSIGNED: Final = frozenset({"unsigned", "size_t", "uint", *(f"uint{bits}_t" for bits in (8, 16, 32, 64))})
+#: Words of types that are computed as int is.
+SHORT: Final = frozenset({"char", "short", "uint8_t", "uint16_t"})
 #: Words of types of numbers.
 NUMBERS: Final = (
     frozenset(_INTEGER_WORDS)
