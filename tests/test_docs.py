@@ -80,16 +80,20 @@ def run_python(page: Path) -> None:
             exec(code, namespace)
 
 
-#: Processor seconds of a page's own code; what its commands take is not seen.
-DEAR = {"affine": 5}
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_of_pages_are_understood(page: Path) -> None:
+    """Verbs, options and what they take: pages of engines run as a whole among the long studies only."""
+    for block in blocks(page, "console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line = part.partition("\n")[0]
+            words = shlex.split(line.partition("  # exit ")[0])[1:]
+            if line.startswith("shorthaul") and "# exit" not in line and len(words) > 1 and words[0] in ENGINES:
+                command(words[0]).commands[words[1]].make_context(words[1], words[2:])
 
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, id=page.stem, marks=[pytest.mark.dear(DEAR[page.stem])] if page.stem in DEAR else [])
-        for page in PAGES
-    ],
+    [pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in ENGINES else []) for page in PAGES],
 )
 def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

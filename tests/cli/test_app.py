@@ -154,7 +154,11 @@ def test_a_terminal_without_the_signs_of_a_table_gets_their_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "command"), [(None, ["pebble", "bound", "fft:n=8,word=1", "--budget", "8"]), ("2", ["spatial", "cases"])]
+    ("given", "command"),
+    [
+        (None, ["pebble", "bound", "fft:n=8,word=1", "--budget", "8"]),
+        pytest.param("2", ["spatial", "cases"], marks=pytest.mark.slow),
+    ],
 )
 def test_linear_algebra_takes_one_thread_if_nothing_else_is_asked_for(given: str | None, command: list[str]) -> None:
     script = f"""if True:

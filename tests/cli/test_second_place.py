@@ -89,7 +89,7 @@ def without_room(most: int, folder: Path, *command: str) -> subprocess.Completed
     "command",
     [
         "spatial plan yule:n=100 --effort 0.1 --machine wafer-750x994 --table t.npz --routes r.npz",
-        "pebble code fft:n=8,word=1 --budget 6 --effort 0.1 -o plan.c",
+        pytest.param("pebble code fft:n=8,word=1 --budget 6 --effort 0.1 -o plan.c", marks=pytest.mark.slow),
         pytest.param("affine code gemm --size NI=8,NJ=8,NK=8,S=40 --effort 0.1 -o tiled.c", marks=pytest.mark.slow),
         pytest.param("dataflow plan sobel --generations 2 --effort 0.1 --csv front.csv", marks=pytest.mark.slow),
     ],

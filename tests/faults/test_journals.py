@@ -151,14 +151,14 @@ def test_a_command_whose_memory_ends_has_an_answer(name: str, tmp_path: Path) ->
     answered_without_memory(name, tmp_path)
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_command_that_is_no_plan_has_one_too(name: str, tmp_path: Path) -> None:
     """Each starts another interpreter, which resumes what is kept: see the tests of both above."""
     answered_without_memory(name, tmp_path)
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _SWEEPS)
 def test_a_sweep_whose_memory_ends_has_an_answer(name: str, tmp_path: Path) -> None:
     """All sweeps note their points alike."""

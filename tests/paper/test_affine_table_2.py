@@ -57,7 +57,7 @@ def test_where_table_2_is_beaten(name: str, sizes: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(("name", "sizes"), [
-    ("gramschmidt", {"M": 300, "N": 300, "S": 1000}), pytest.param("nussinov", {"N": 400, "S": 1500}, marks=pytest.mark.slow), pytest.param("durbin", {"N": 400, "S": 60}, marks=pytest.mark.slow),
+    pytest.param("gramschmidt", {"M": 300, "N": 300, "S": 1000}, marks=pytest.mark.slow), pytest.param("nussinov", {"N": 400, "S": 1500}, marks=pytest.mark.slow), pytest.param("durbin", {"N": 400, "S": 60}, marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_the_largest_of_several_sums_counts(name: str, sizes: dict[str, int]) -> None:
     """Arguments that exclude each other: which one is better depends on S."""

@@ -67,7 +67,9 @@ def test_figures_reach_their_periods(name: str, order: str, decoder: str) -> Non
     assert result.status.value == "optimal"
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "fig7" else []) for name in FIGURES]
+)
 def test_the_printed_model_is_not_exact(name: str) -> None:
     assert schedule(FIGURES[name][0], decoder="window").cost["period"] == WINDOW[name]
 

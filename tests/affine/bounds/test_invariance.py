@@ -89,7 +89,7 @@ def test_a_batch_in_tiles_falls_into_copies() -> None:
 POWERS = "for (int t = 0; t < T; t++) { for (int i = 0; i < N; i++) { A[0][i][0] = 0.0; for (int j = 0; j < N; j++) A[0][i][0] += B[i][j][0] * w[j]; } for (int i = 0; i < N; i++) w[i] = A[0][i][0] * 0.5; }"
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [lambda text: text, with_copied_results, split], ids=["as it is", "copied", "split"])
 def test_every_step_reads_the_matrix_again(how: Callable[[str], str]) -> None:
     """Half of it in every step, and half of the rest in every second one, whatever stands between."""

@@ -132,6 +132,7 @@ def written(name: str) -> str:
     return json.dumps(as_bound(flow.program, found, SIZES, flow).document())
 
 
+@pytest.mark.slow
 def test_a_quick_choice_leaves_effort_to_what_is_made_for_the_sizes() -> None:
     """A half of what was left made nothing, and the choice used a tenth: 500,500, that of a K-partition."""
     sizes, flow = {"N": 1_000, "S": 32_768}, flow_of("search trees")

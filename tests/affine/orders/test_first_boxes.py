@@ -64,6 +64,7 @@ def test_what_is_not_found_with_too_little_effort_is_found_with_more() -> None:
     assert boxes.of(names) is not None
 
 
+@pytest.mark.slow
 def test_boxes_of_one_phase_are_reached_with_little_effort() -> None:
     program, sizes = program_from_text(TWO_PRODUCTS), {"n": 700, "S": 4096}
     flow = flow_dependences(program)

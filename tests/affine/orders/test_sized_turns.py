@@ -83,6 +83,7 @@ def test_turns_load_no_more_than_said(seed: int) -> None:
     check_turns(random.Random(seed), NESTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, *range(2, 60)))])
 def test_products_in_turn_load_no_more_than_said(seed: int) -> None:
     check_turns(random.Random(seed), PRODUCTS)
@@ -167,7 +168,7 @@ def test_passes_forwards_and_backwards_share_a_matrix(seed: int) -> None:
     assert made.rate < (2.1 if "i--" in both_ways(random.Random(seed)) else 1.2) * 10 * 100**2
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "words"), [(12, 36), (200, 560)])
 def test_rows_that_nearly_fit_are_held_in_part(n: int, words: int) -> None:
     """Two vectors and a row are a little too much: what there is no room for is loaded for each use."""

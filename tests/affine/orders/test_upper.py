@@ -287,6 +287,7 @@ def test_a_program_without_reads() -> None:
     assert made["bound"]["oi_limit"] == "oo"
 
 
+@pytest.mark.slow
 def test_small_dimensions() -> None:
     """With K small against S, C is made in fast memory and A or B streams by: fewer loads than M N."""
     upper = upper_bound(kernel("gemm"), small=("NK",))
@@ -326,6 +327,7 @@ def test_documents_name_the_upper_bound() -> None:
     assert planned["cost"]["loads_words"] <= planned["upper"]["replayed_loads_words"] <= planned["upper"]["value"]
 
 
+@pytest.mark.slow
 def test_sweeps_stand_beside_the_bound() -> None:
     made = sweep(kernel("matmul"), size="M=300,N=300,K=300", least=2, most=4096, points=4, balance=20.0, effort=0.2)
     points = made.extra["points"]

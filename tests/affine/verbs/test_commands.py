@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from tests.commands import shorthaul, shorthaul_json
 
 KERNEL = """void f(int n, float a[n], double b[n]) {
@@ -124,6 +125,7 @@ def test_a_wrong_plan_is_found(tmp_path: Path) -> None:
     assert {item["rule"] for item in checked["check"]["violations"]} == {"before-operand"}
 
 
+@pytest.mark.slow
 def test_the_oracle_compares_parts_too() -> None:
     document = shorthaul_json("affine", "check", "cholesky", "--size", "N=5")
     assert any("U(K)" in remark for remark in document["check"]["remarks"])

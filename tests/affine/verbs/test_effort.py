@@ -109,6 +109,7 @@ def test_verbs_without_effort() -> None:
         plan(program, size="NI=9,NJ=9,NK=9,S=16", search=Search(effort=NOTHING))
 
 
+@pytest.mark.slow
 def test_a_point_of_a_sweep_has_its_first_round_whatever_its_effort() -> None:
     program, sizes = kernel("gemm"), {"NI": 40, "NJ": 40, "NK": 40, "S": 300}
     flow = flow_dependences(program)

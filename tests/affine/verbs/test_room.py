@@ -29,20 +29,20 @@ def test_orders_refuse_it(verb: Any, words: dict[str, str]) -> None:
 
 
 def test_a_bound_has_no_order_beside_it() -> None:
-    small = bound("matvec", size=f"{MATVEC},S=3").extra
+    small = bound("matvec", size=f"{MATVEC},S=3", effort=0.1).extra
     assert small["upper"] is not None
     assert "value" not in small["upper"]
     assert small["no_order"].startswith("runs in less than 4 words: S1[0, 0] (line 8: ")
-    large = bound("matvec", size=f"{MATVEC},S=4").extra
+    large = bound("matvec", size=f"{MATVEC},S=4", effort=0.1).extra
     assert "no_order" not in large
     assert large["upper"] is not None
     assert large["upper"]["value"] > 0
 
 
 def test_of_several_only_the_small_ones_have_no_loads() -> None:
-    levels = bound("matvec", size=MATVEC, level="3,100").extra["levels"]
+    levels = bound("matvec", size=MATVEC, level="3,100", effort=0.1).extra["levels"]
     assert [row["loads_words"] is None for row in levels] == [True, False]
-    points = sweep("matvec", size=MATVEC, least=3, most=4, points=2).extra["points"]
+    points = sweep("matvec", size=MATVEC, least=3, most=4, points=2, effort=0.1).extra["points"]
     assert [point["loads_words"] is None for point in points] == [True, False]
 
 

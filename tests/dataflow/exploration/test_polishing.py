@@ -167,6 +167,7 @@ def test_polishing_reaches_the_least_periods_of_the_sobel_filter() -> None:
         assert min(point.period for point in front if point.core_cost <= cost) == period
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["access", pytest.param("atomic-firing", marks=pytest.mark.slow)])
 def test_networks_whose_trees_are_large_get_lists_and_local_search(rule: str) -> None:
     """Two thirds of the period, and no more bytes, than the explorer alone finds (checks are part of a plan)."""

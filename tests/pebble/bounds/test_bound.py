@@ -88,6 +88,7 @@ def test_the_bound_of_what_a_graph_was_made_from_counts_too() -> None:
     assert verify(cdag, found.document(), 64, recompute=False, terms=Terms())[0] == []
 
 
+@pytest.mark.slow
 def test_the_order_of_what_a_graph_was_made_from_is_a_start() -> None:
     cdag = kernels_as_graphs.matmul(m=7, n=7, k=7)
     order = belady.order_of(plan(cdag, budget=256, method="tiles", effort=0.2).plan)

@@ -193,6 +193,7 @@ def test_stages_prove_what_annealing_finds() -> None:
     assert (result.status.value, result.bound.method) == ("optimal", "stages")
 
 
+@pytest.mark.slow
 def test_few_stages_prove_what_annealing_finds_on_larger_graphs() -> None:
     cdag = training(201)
     assert 201 * (cdag.n + cdag.edges) > tuning.STAGED_SIZE * 2

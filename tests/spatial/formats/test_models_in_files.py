@@ -70,6 +70,7 @@ def test_files_hold_the_trees_of_the_model(name: str, way: str | int | None, tmp
     assert np.array_equal(found.parent, tree.parent)
 
 
+@pytest.mark.slow
 def test_models_inside_models() -> None:
     from sklearn import calibration, compose, ensemble, feature_selection, tree
 

@@ -239,6 +239,7 @@ def test_the_longest_edge_as_objective() -> None:
         assert short[0].cost["energy_hops"] <= 1.5 * plain.cost["energy_hops"]
 
 
+@pytest.mark.slow
 def test_the_link_load_as_objective() -> None:
     saved = 0
     for tree in (generators.yule(1023, 1), generators.caterpillar(511), generators.random_recursive(700, 2)):
@@ -327,6 +328,7 @@ def test_refinement_depends_on_effort_and_seed_alone() -> None:
     assert refined(1) != refined(1, effort=0.01)
 
 
+@pytest.mark.slow
 def test_windows_heated_again_save_hops(monkeypatch: pytest.MonkeyPatch) -> None:
     trees = [generators.uniform_binary(101, seed) for seed in range(3)]
 

@@ -391,6 +391,7 @@ def test_fused_operators_of_a_runtime_are_those_of_onnx() -> None:
     np.testing.assert_allclose(outputs(fused)[0], outputs(plain)[0], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_model_of_few_bits_is_executed() -> None:
     """Its normalisations hand on the sum that they normalise."""
     model = EXPORTED["llama_of_few_bits"]()

@@ -59,7 +59,7 @@ for (int k = 0; k < N; k++) for (int i = k + 1; i < M; i++) for (int j = k + 1; 
 """
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "columns", "leading"),
     [(3000, 900, "N**2*(M - N/3)/sqrt(S)"), (900, 3000, "M**2*(-M/3 + N)/sqrt(S)")],
@@ -89,6 +89,7 @@ def test_sentences_are_printed_once() -> None:
     assert "sentences of [1] from 'Exponents s0 = 1/2" in text
 
 
+@pytest.mark.slow
 def test_the_flows_between_events_are_named() -> None:
     flow = flow_of("durbin")
     reach = Reachability(flow)

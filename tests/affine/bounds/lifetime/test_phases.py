@@ -141,6 +141,7 @@ PRODUCTS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick(PRODUCTS, ("a recurrence",)))
 def test_recurrent_products_of_a_matrix(name: str) -> None:
     text, factor = PRODUCTS[name]

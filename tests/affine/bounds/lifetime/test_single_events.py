@@ -152,7 +152,7 @@ def test_no_play_beats_it(name: str) -> None:
     assert nearest < 6
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", samples(16))
 def test_random_steps(seed: int) -> None:
     compared(random_step(seed), np.random.default_rng(seed))

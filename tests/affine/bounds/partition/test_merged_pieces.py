@@ -33,6 +33,7 @@ def test_pieces_are_one_argument(name: str) -> None:
     assert_is_verified(program_from_text(text))
 
 
+@pytest.mark.slow
 def test_sources_of_shortest_paths_count_once() -> None:
     """Of 5 N^2 sources N^2 are inputs: rows and columns before their step, and chains that begin again behind them."""
     general = lower_bound(kernel("floyd-warshall"))
