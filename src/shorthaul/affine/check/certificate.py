@@ -17,54 +17,17 @@ from typing import Any, Final, TypeVar
 
 import islpy as isl
 
+from shorthaul.affine.check import moments, partition_inequalities
 from shorthaul.affine.check.data_flow import ProgramReads, Reads
 from shorthaul.affine.check.execution import execute, fixed
+from shorthaul.affine.check.families import lines, paired_rows, used_sums, waiting_sums, whole_rows
 from shorthaul.affine.check.families.line_ends import wrong_ends
-from shorthaul.affine.check.families.lines import lines_of, wrong_lines, wrong_lines_formulas, wrong_lines_value
-from shorthaul.affine.check.families.paired_rows import (
-    paired_rows_of,
-    wrong_paired_formulas,
-    wrong_paired_rows,
-    wrong_paired_value,
-)
-from shorthaul.affine.check.families.used_sums import most_used, used_sums_of, wrong_lines_at, wrong_use
-from shorthaul.affine.check.families.waiting_sums import (
-    waiting_sums_of,
-    wrong_waiting_formulas,
-    wrong_waiting_sums,
-    wrong_waiting_value,
-)
-from shorthaul.affine.check.families.whole_rows import (
-    sizes_at_limits,
-    whole_rows_of,
-    wrong_rows,
-    wrong_rows_counts,
-    wrong_rows_formulas,
-)
-from shorthaul.affine.check.formulas import (
-    Number,
-    as_decimal,
-    combined,
-    floor,
-    is_same,
-    value_of,
-)
+from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor, is_same, value_of
 from shorthaul.affine.check.graphs.stages import Stage, derived
 from shorthaul.affine.check.graphs.sums import has_sums
 from shorthaul.affine.check.lifetime_argument import KINDS, Waiting, waiting_of, wrong_relations
 from shorthaul.affine.check.lifetime_points import Graph, wrong_in, wrong_sum
-from shorthaul.affine.check.moments import wrong_moments, wrong_moments_in
 from shorthaul.affine.check.partition_argument import argument_of, wrong_for_all_sizes, wrong_numbers
-from shorthaul.affine.check.partition_inequalities import (
-    finished_sums_of,
-    most_with_sums,
-    wrong_mirror,
-    wrong_neck,
-    wrong_sum_formulas,
-    wrong_sum_numbers,
-    wrong_sum_value,
-    wrong_sums,
-)
 from shorthaul.affine.check.partition_points import (
     counted,
     is_written_so,
@@ -73,10 +36,8 @@ from shorthaul.affine.check.partition_points import (
     wrong_counts,
     wrong_formulas,
 )
-from shorthaul.affine.check.stencils.cones import cones_of, wrong_cone_formulas, wrong_cone_value, wrong_cones
+from shorthaul.affine.check.stencils import cones, levels
 from shorthaul.affine.check.stencils.coupled import wrong_coupled
-from shorthaul.affine.check.stencils.levels import stencil_of, wrong_levels, wrong_value
-from shorthaul.affine.check.stencils.levels import wrong_formulas as wrong_stencil_formulas
 from shorthaul.affine.model import Program
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
@@ -172,6 +133,10 @@ class _Samples:
         return {name: 1_009 + 14 * at for at, name in enumerate(self.large[0])}
 
 
+#: What is wrong with an argument on what is read, by its certificate.
+_Verified = Callable[[Mapping[str, Any], Reads, _Samples], Iterator[str]]
+
+
 @dataclass(frozen=True)
 class _Stages:
     """The graphs on which the arguments of a certificate argue; ``any_order``: for sums in any order."""
@@ -217,27 +182,33 @@ def _samples(program: Program, given: Mapping[str, int] | None, seed: int) -> _S
     return _Samples(tuple(found), tuple(executed), tuple(large))
 
 
-def _wrong_values(
-    item: ItemT,
-    samples: _Samples,
+def _with_values(
+    read: Callable[[Mapping[str, Any], Reads], ItemT],
+    wrong: Callable[[ItemT, Reads], Iterator[str]],
     wrong_at: Callable[[ItemT, Callable[[isl.UnionSet], int], Mapping[str, int]], Iterator[str]],
     wrong_formulas_at: Callable[[ItemT, Mapping[str, int]], Iterator[str]],
-) -> Iterator[str]:
-    """Yield numbers that are not what is counted at small sizes, and values that do not follow at others."""
-    for sizes in samples.counted:
-        yield from wrong_at(item, partial(counted, sizes=sizes), sizes)
-    every = ({**sizes, "S": capacity} for sizes in samples.counted for capacity in _CAPACITIES)
-    for here in (*every, *samples.large):
-        yield from wrong_formulas_at(item, here)
+) -> _Verified:
+    """Return how arguments are verified whose value follows from numbers: these are counted at small sizes."""
+
+    def verified(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
+        item = read(part, reads)
+        yield from wrong(item, reads)
+        for sizes in samples.counted:
+            yield from wrong_at(item, partial(counted, sizes=sizes), sizes)
+        every = ({**sizes, "S": capacity} for sizes in samples.counted for capacity in _CAPACITIES)
+        for here in (*every, *samples.large):
+            yield from wrong_formulas_at(item, here)
+
+    return verified
 
 
 def _of_partition(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
     item = argument_of(part, reads)
     yield from wrong_for_all_sizes(item, reads)
     if item.given["hourglass"] is not None:
-        yield from wrong_neck(item, reads)
+        yield from partition_inequalities.wrong_neck(item, reads)
     else:
-        yield from wrong_mirror(item) if item.given["mirrored"] else wrong_numbers(item)
+        yield from partition_inequalities.wrong_mirror(item) if item.given["mirrored"] else wrong_numbers(item)
     if item.given.get("ends") is not None:
         yield from wrong_ends(item, reads)
     for sizes, graph in samples.executed:
@@ -251,61 +222,23 @@ def _of_partition(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> I
         yield "the value is not written as T, |D| and U give it by the lemma on segments, less the sources"
 
 
-def _of_finished_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
-    item = finished_sums_of(part, reads)
-    yield from wrong_sums(item, reads)
-    yield from wrong_sum_numbers(item)
-    yield from _wrong_values(item, samples, wrong_sum_value, partial(wrong_sum_formulas, most=most_with_sums))
-
-
-def _of_used_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
-    item = used_sums_of(part, reads)
-    yield from wrong_sums(item, reads)
-    yield from wrong_use(item)
-    for sizes in samples.counted:
-        yield from wrong_lines_at(item, sizes)
-    yield from _wrong_values(item, samples, wrong_sum_value, partial(wrong_sum_formulas, most=most_used))
-
-
-def _of_waiting_sums(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
-    item = waiting_sums_of(part, reads)
-    yield from wrong_waiting_sums(item, reads)
-    yield from _wrong_values(item, samples, wrong_waiting_value, wrong_waiting_formulas)
-
-
-def _of_paired_rows(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
-    item = paired_rows_of(part, reads)
-    yield from wrong_paired_rows(item, reads)
-    yield from _wrong_values(item, samples, wrong_paired_value, wrong_paired_formulas)
-
-
-def _of_lines(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
-    item = lines_of(part, reads)
-    yield from wrong_lines(item, reads)
-    yield from _wrong_values(item, samples, wrong_lines_value, wrong_lines_formulas)
-
-
 def _of_whole_rows(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
-    item = whole_rows_of(part, reads)
-    yield from wrong_rows(item, reads)
+    item = whole_rows.whole_rows_of(part, reads)
+    yield from whole_rows.wrong_rows(item, reads)
     near = [{name: here[name] for name in samples.apart} for here in samples.large[len(_LARGE) + _DRAWN :]]
     few = [sizes for sizes in near if max(sizes.values()) <= _MOST_ROWS]
-    for sizes in (*samples.counted[-_SAMPLES:], *few[:_SAMPLES], *sizes_at_limits(item, list(samples.apart))):
-        yield from wrong_rows_counts(item, sizes)
+    for sizes in (
+        *samples.counted[-_SAMPLES:],
+        *few[:_SAMPLES],
+        *whole_rows.sizes_at_limits(item, list(samples.apart)),
+    ):
+        yield from whole_rows.wrong_rows_counts(item, sizes)
     for here in samples.large:
-        yield from wrong_rows_formulas(item, here)
+        yield from whole_rows.wrong_rows_formulas(item, here)
 
 
-def _of_stencil(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
-    item = stencil_of(part, reads)
-    yield from (wrong_coupled if part.get("coupled", False) else wrong_levels)(item, reads)
-    yield from _wrong_values(item, samples, wrong_value, wrong_stencil_formulas)
-
-
-def _of_cones(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
-    item = cones_of(part, reads)
-    yield from wrong_cones(item, reads)
-    yield from _wrong_values(item, samples, wrong_cone_value, wrong_cone_formulas)
+def _wrong_stencil(item: levels.Stencil, reads: Reads) -> Iterator[str]:
+    return (wrong_coupled if item.given.get("coupled", False) else levels.wrong_levels)(item, reads)
 
 
 def _of_waiting(
@@ -324,17 +257,34 @@ def _of_waiting(
 
 
 #: What is verified, by kind: what is wrong with one argument.
-_VERIFIED: Final[Mapping[str, Callable[[Mapping[str, Any], Reads, _Samples], Iterator[str]]]] = {
+_VERIFIED: Final[Mapping[str, _Verified]] = {
     "K-partition": _of_partition,
-    "finished sums": _of_finished_sums,
-    "waiting sums": _of_waiting_sums,
-    "used sums": _of_used_sums,
-    "paired rows": _of_paired_rows,
-    "lines": _of_lines,
+    "finished sums": _with_values(
+        partition_inequalities.finished_sums_of,
+        partition_inequalities.wrong_finished_sums,
+        partition_inequalities.wrong_sum_value,
+        partition_inequalities.wrong_finished_formulas,
+    ),
+    "used sums": _with_values(
+        used_sums.used_sums_of, used_sums.wrong_use, used_sums.wrong_lines_at, used_sums.wrong_used_formulas
+    ),
+    "waiting sums": _with_values(
+        waiting_sums.waiting_sums_of,
+        waiting_sums.wrong_waiting_sums,
+        waiting_sums.wrong_waiting_value,
+        waiting_sums.wrong_waiting_formulas,
+    ),
+    "paired rows": _with_values(
+        paired_rows.paired_rows_of,
+        paired_rows.wrong_paired_rows,
+        paired_rows.wrong_paired_value,
+        paired_rows.wrong_paired_formulas,
+    ),
+    "lines": _with_values(lines.lines_of, lines.wrong_lines, lines.wrong_lines_value, lines.wrong_lines_formulas),
     "whole rows": _of_whole_rows,
-    "stencil": _of_stencil,
-    "double cones": _of_cones,
-    "moments": partial(_of_waiting, wrong=wrong_moments, wrong_there=wrong_moments_in),
+    "stencil": _with_values(levels.stencil_of, _wrong_stencil, levels.wrong_value, levels.wrong_formulas),
+    "double cones": _with_values(cones.cones_of, cones.wrong_cones, cones.wrong_cone_value, cones.wrong_cone_formulas),
+    "moments": partial(_of_waiting, wrong=moments.wrong_moments, wrong_there=moments.wrong_moments_in),
     **dict.fromkeys(KINDS, _of_waiting),
 }
 

@@ -344,8 +344,9 @@ def _wrong_terms(item: FinishedSums, reads: Reads) -> Iterator[str]:
         yield "a vertex of a sum is on paths of two classes"
 
 
-def wrong_sum_numbers(item: FinishedSums) -> Iterator[str]:
-    """Yield what does not hold of the exponents of an argument on finished sums."""
+def wrong_finished_sums(item: FinishedSums, reads: Reads) -> Iterator[str]:
+    """Yield what does not hold of an argument on finished sums, its exponents among it, for all sizes."""
+    yield from wrong_sums(item, reads)
     s, t = ([Fraction(value) for value in item.given[key]] for key in ("exponents", "term_exponents"))
     kernels = [*item.ending.kernels, *(() if item.reading is None else item.reading.kernels)]
     kept = [at for at in range(item.terms.width) if at not in item.positions]
@@ -406,3 +407,7 @@ def most_with_sums(item: FinishedSums, K: Fraction, length: Fraction, _: Mapping
     plain = combined(ast.Mult, combined(ast.Mult, power(K / sigma, sigma), power(own, own)), product)
     factors = (power(c, own), power(e / length, e), power(K / (e + others), e + others), product)
     return plain, reduce(partial(combined, ast.Mult), factors)
+
+
+#: Yield if the value of an argument on finished sums does not follow from the counts at some sizes.
+wrong_finished_formulas = partial(wrong_sum_formulas, most=most_with_sums)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import islpy as isl
@@ -13,7 +14,13 @@ import islpy as isl
 from shorthaul.affine.check.data_flow import Reads
 from shorthaul.affine.check.execution import fixed
 from shorthaul.affine.check.formulas import Number, combined, is_same, value_of
-from shorthaul.affine.check.partition_inequalities import FinishedSums, finished_sums_of
+from shorthaul.affine.check.partition_inequalities import (
+    FinishedSums,
+    finished_sums_of,
+    wrong_sum_formulas,
+    wrong_sum_value,
+    wrong_sums,
+)
 from shorthaul.affine.check.subspaces import across, spanned
 from shorthaul.core.errors import InputError
 
@@ -27,8 +34,9 @@ def used_sums_of(given: Mapping[str, Any], reads: Reads) -> FinishedSums:
     return item
 
 
-def wrong_use(item: FinishedSums) -> Iterator[str]:
-    """Yield where lines, rows and places are not as the lemma has them, for all sizes."""
+def wrong_use(item: FinishedSums, reads: Reads) -> Iterator[str]:
+    """Yield where sums, lines, rows and places are not as the lemma has them, for all sizes."""
+    yield from wrong_sums(item, reads)
     row = item.ends.apply_range(_of_terms(item, int(item.given["rows"])))
     line, place = _line(item), _places(item)
     if not line.reverse().apply_range(place).is_single_valued():
@@ -54,8 +62,11 @@ def _of_terms(item: FinishedSums, family: int) -> isl.UnionMap:
     return item.terms.parts[0].placed(across(both, width))
 
 
-def wrong_lines_at(item: FinishedSums, sizes: Mapping[str, int]) -> Iterator[str]:
-    """Yield if a place has more lines at ``sizes`` than the certificate says."""
+def wrong_lines_at(
+    item: FinishedSums, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int]
+) -> Iterator[str]:
+    """Yield numbers that are not what is counted at ``sizes``, or more lines of a place than the certificate says."""
+    yield from wrong_sum_value(item, counts, sizes)
     places: dict[tuple[int, ...], set[tuple[int, ...]]] = defaultdict(set)
     maps: list[isl.Map] = []
     _places(item).reverse().apply_range(_line(item)).foreach_map(maps.append)
@@ -81,3 +92,7 @@ def most_used(item: FinishedSums, K: Fraction, length: Fraction, here: Mapping[s
     over = combined(ast.Mult, 4 * length, combined(ast.Add, length, lines))
     computed = combined(ast.Div, combined(ast.Mult, K**2, lines), over)
     return computed, combined(ast.Mult, lines, K)
+
+
+#: Yield if the value does not follow from the counts at some sizes.
+wrong_used_formulas = partial(wrong_sum_formulas, most=most_used)
