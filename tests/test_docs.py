@@ -82,7 +82,7 @@ def run_python(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_commands_of_pages_are_understood(page: Path) -> None:
-    """Verbs, options and what they take: pages of engines run as a whole among the long studies only."""
+    """Verbs, options and what they take: pages of engines and tasks run as a whole among the long studies only."""
     for block in blocks(page, "console"):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             line = part.partition("\n")[0]
@@ -93,7 +93,10 @@ def test_commands_of_pages_are_understood(page: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in ENGINES else []) for page in PAGES],
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in ENGINES or page in TASKS else [])
+        for page in PAGES
+    ],
 )
 def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

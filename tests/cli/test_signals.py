@@ -24,7 +24,7 @@ def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_search_that_is_ended_writes_its_best(number: signal.Signals, tmp_path: Path) -> None:
     process = started(*LONG, cwd=tmp_path)
     assert process.stderr is not None

@@ -188,7 +188,7 @@ def odd_network() -> Application:
     )
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("strategy", ["mrb-always", "reference"])
 def test_odd_networks_under_sanitizers(strategy: str, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def costs(journal: Path) -> list[float]:
     return [json.loads(line.split(b"\t")[1])["cost"] for line in lines if line]
 
 
-@pytest.mark.parametrize("engine", ["pebble", "tensor"])
+@pytest.mark.parametrize("engine", ["pebble", pytest.param("tensor", marks=pytest.mark.slow)])
 def test_a_killed_search_goes_on(engine: str, tmp_path: Path) -> None:
     workload, entry = SEARCHES[engine]
     arguments = (engine, "plan", *workload)

@@ -72,7 +72,13 @@ def searched(name: str) -> tuple[dict[str, Any], bytes]:
         return document, path.read_bytes()
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in {"pebble memory", "dataflow buffers"} else [])
+        for name in SEARCHES
+    ],
+)
 def test_what_is_resumed_is_never_worse(name: str, tmp_path: Path) -> None:
     """With next to no effort, and on a copy too. Commands resume in the tests of forgeries and of signals."""
     first, second = tmp_path / "first", tmp_path / "second"
@@ -145,7 +151,7 @@ _SWEEPS = {
 
 @pytest.mark.parametrize(
     "name",
-    ["spatial plan", "affine plan", *(pytest.param(f"{name} plan", marks=pytest.mark.slow) for name in _SAME)],
+    ["spatial plan", *(pytest.param(f"{name} plan", marks=pytest.mark.slow) for name in ("affine", *_SAME))],
 )
 def test_a_command_whose_memory_ends_has_an_answer(name: str, tmp_path: Path) -> None:
     answered_without_memory(name, tmp_path)

@@ -58,7 +58,7 @@ def attention_bound() -> AffineBound:
     return lower_bound(program_from_text(ATTENTION))
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize("features", [64, 128])
 @pytest.mark.parametrize("capacity", [16_384, 65_536])
 def test_attention_beside_blocks_of_rows(features: int, capacity: int) -> None:

@@ -107,6 +107,7 @@ def test_a_sum_is_read_where_its_copy_reads_it() -> None:
     assert not own.reference.relation.is_equal(merged.program.by_name["S0"].write.relation)
 
 
+@pytest.mark.slow
 def test_a_step_that_is_copied_back() -> None:
     """As much as the same steps between two arrays, and no order found beats it."""
     program = program_from_text(HEAD % f"for (int t = 0; t < T; t++) {{ {STEP} {BACK} }}")

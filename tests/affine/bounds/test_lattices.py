@@ -47,6 +47,7 @@ def bound(how: str) -> AffineBound:
     return lower_bound(program_from_text(text(ACCESSES[how])), sizes=SIZES, search=Search(effort=0.7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", quick(ACCESSES, ("strided",)))
 def test_every_second_place_has_three_of_five(how: str) -> None:
     """2 V / sqrt(3 S) with the first loads, in place of 2 V / sqrt(5 S)."""

@@ -59,6 +59,7 @@ def test_the_least_memory_is_that_of_the_graph(name: str) -> None:
         assert found.demand == least
 
 
+@pytest.mark.slow
 def test_a_bound_names_program_order_where_that_loads_less() -> None:
     size = "M=20,N=23"
     upper = bound("gramschmidt", size=f"{size},S=16", effort=0.1).extra["upper"]

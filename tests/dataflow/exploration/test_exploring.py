@@ -118,6 +118,7 @@ def test_memory_too_small_is_proven_infeasible() -> None:
         plan(application, platform=tiny_platform(20), generations=2, population=4)
 
 
+@pytest.mark.slow
 def test_sweep_compares_the_strategies() -> None:
     options = {"generations": 2, "population": 10, "seeds": 2}
     result = sweep(generators.sobel(), search=Search(workers=2), **options)
@@ -191,6 +192,7 @@ def test_a_mapping_speaks_of_all_firings_of_an_actor(tmp_path) -> None:
     assert "'in#0'" in incomplete.stderr
 
 
+@pytest.mark.slow
 def test_an_exact_search_that_was_stopped_goes_on_as_if_never_stopped(tmp_path) -> None:
     """What a stop cuts short is not in the journal."""
     file = tmp_path / "journal"

@@ -103,7 +103,7 @@ def test_recomputation_allowed_is_never_dearer(graph: str, method: str) -> None:
         assert again.bound.value <= again.cost["traffic"]
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("graph", "more"), [("random:n=203,degree=3,window=49,most=8,seed=4", 0), ("attention:n=4,d=2,word=1", 7)]
 )

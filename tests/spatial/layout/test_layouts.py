@@ -228,6 +228,7 @@ def test_the_centred_order_is_one(n: int) -> None:
                 assert max(below) - min(below) + 1 == size[v] == len(below)
 
 
+@pytest.mark.slow
 def test_the_longest_edge_as_objective() -> None:
     for tree in (generators.yule(1023, 1), generators.random_recursive(700, 2)):
         plain = engine.plan(tree, baselines=False, refine=0.05)
@@ -316,6 +317,7 @@ def test_default_grid_is_the_smallest_square() -> None:
         assert (grid.width - 1) ** 2 < n <= grid.cells
 
 
+@pytest.mark.slow
 def test_refinement_depends_on_effort_and_seed_alone() -> None:
     tree = generators.yule(6001, 1)  # several tiles
 

@@ -44,6 +44,7 @@ def test_a_forest_needs_the_flag(tmp_path: Path) -> None:
     assert document["bound"]["value"] == 4
 
 
+@pytest.mark.slow
 def test_large_layouts_leave_the_document(tmp_path: Path) -> None:
     document = shorthaul_json("spatial", "plan", "yule:n=100001", "--refine", "0", "-o", "layout.npz", cwd=tmp_path)
     assert set(document["plan"]) == {"grid", "n", "file", "digest"}
@@ -92,6 +93,7 @@ def test_sweep_over_sizes_orders_and_curves(tmp_path: Path) -> None:
     assert document["status"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [("treefix", "yule:n=99", "--method", "heavy-path")])
 def test_kernels_give_the_same_as_plain_python(
     verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

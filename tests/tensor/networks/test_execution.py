@@ -373,6 +373,7 @@ def test_packed_weights_are_numbers_less_their_zero_times_their_scale(bits: int,
     assert read[f"c0 ({bits} bits)"] == 7 * 40 * bits // 8
 
 
+@pytest.mark.slow
 def test_fused_operators_of_a_runtime_are_those_of_onnx() -> None:
     net = Net("plain", filled=True)
     x = net.input(1, 3, 12, 10)

@@ -126,6 +126,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick(PROGRAMS, ("upwind in the plane",)))
 def test_leading_terms_and_the_oracle(name: str) -> None:
     declared, body, leading, sizes = PROGRAMS[name]

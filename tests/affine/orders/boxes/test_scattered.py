@@ -60,6 +60,7 @@ def test_boxes_of_sums_load_no_more_than_said(seed: int) -> None:
         assert loads <= here.value(sizes) or not exact
 
 
+@pytest.mark.slow
 def test_a_transposed_convolution_is_held() -> None:
     """In boxes of rows and columns of the output, with the input that these need: by rows of it 265,920 words."""
     text = """void f(int C, int M, int n, double O[M][2 * n + 2][2 * n + 2], double I[C][n][n], double F[M][C][4][4]) {

@@ -52,6 +52,7 @@ def test_every_memory_loads_no_more_than_said(name: str) -> None:
     assert compared
 
 
+@pytest.mark.slow
 def test_tiles_are_within_tiles_and_near_the_order_of_each_memory_alone() -> None:
     sizes, words = {"TSTEPS": 500, "N": 1300}, [131_072, 32_768, 4_096]
     (step,) = upper_of("jacobi-2d").steps
