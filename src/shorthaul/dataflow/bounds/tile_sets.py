@@ -238,26 +238,27 @@ class TileSets(Items):
         way round; what reached furthest goes on.
         """
         best, room, self.tops = None, self.room(core_cost), dict.fromkeys((False, True), -math.inf)
+        first_prices = self.first_prices(room, low)
         held = sum(buffer.size for buffer in self.buffers)
         first = held > tuning.TILE_SET_FULL * room.bytes
         modes = [first, not first] if held > room.tile_bytes else [False]
         for of_memory in (*modes, None):
             mode = max(modes, key=lambda mode: self.tops[mode]) if of_memory is None else of_memory
             part = search if of_memory is None else search.part(tuning.TILE_SET_TRIAL)
-            found = self._climb(mode, core_cost, low, known, part)
+            found = self._climb(mode, core_cost, low, known, first_prices, part)
             if found is not None:
                 best, low = found, found["period"]
         return best
 
     def _climb(
-        self, of_memory: bool, core_cost: float, low: int, known: float, search: Search
+        self, of_memory: bool, core_cost: float, low: int, known: float, first: Prices, search: Search
     ) -> TilePrices | None:  # fmt: skip
         """Return the proof of the highest bound that prices reach from ``low`` on: each look at prices may raise it."""
         room, proof, proven = self.room(core_cost), None, low
         width = tuning.TILE_SET_WIDTH / len(self.actors)
         at = _Look(low, width, width)
         program = self._program(of_memory, room, at.period)
-        self.best[of_memory] = self._start(of_memory, room, low)
+        self.best[of_memory] = self._start(of_memory, room, first)
         while proven * (1 + tuning.CORE_SET_PRECISION) + 1 < min(known, at.failed):
             search.spend(program.entries / tuning.PROGRAM_ENTRIES + 1 / tuning.LOOKS_AT_TILES)
             if search.expired():
@@ -295,9 +296,8 @@ class TileSets(Items):
                 program = self._program(of_memory, room, at.period)
         return proof
 
-    def _start(self, of_memory: bool, room: Room, low: int) -> Prices:
+    def _start(self, of_memory: bool, room: Room, first: Prices) -> Prices:
         """Return the best prices so far, or those that count all items alone where these reach further."""
-        first = self.first_prices(room, low)
         best = self.best.get(of_memory, first)
         return best if self.reached(self.values[of_memory], best, room) > self.reached(0, first, room) else first
 
