@@ -12,7 +12,7 @@ from shorthaul.affine.bounds.boxes.stencils import boxed_stencils
 from shorthaul.affine.bounds.choice import Fixed, combined_at
 from shorthaul.affine.bounds.columns import with_values
 from shorthaul.affine.bounds.graphs import Graph
-from shorthaul.affine.bounds.lifetime import moments, phases, single_events
+from shorthaul.affine.bounds.lifetime import moments
 from shorthaul.affine.bounds.lifetime.read_again import more_in_phases
 from shorthaul.affine.bounds.partition import stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate
@@ -156,7 +156,7 @@ def made_for(argued: Argued, sizes: Mapping[str, int]) -> Iterator[SubBound]:
 
     None where only arguments of one kind may be used. Those between moments come first where phases promise most.
     """
-    flow, known = argued.graph.flow, argued.pool
+    flow = argued.graph.flow
     if argued.graph.only_waits:
         return
     early = more_in_phases(flow, sizes)
@@ -177,10 +177,6 @@ def made_for(argued: Argued, sizes: Mapping[str, int]) -> Iterator[SubBound]:
         yield whole_rows.sub_bound(rows, flow)
     if not early:
         yield from _between_moments(flow, sizes)
-    halves = (one for item in known if isinstance(item, Fixed) and isinstance(one := item.item, phases.Phases))
-    if any(item.doubled and item.at({**sizes}) > 0 for item in halves):
-        for between in single_events.phases_of_single_events(flow, every_other=True):
-            yield phases.sub_bound(between, flow)
 
 
 def _between_moments(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[SubBound]:

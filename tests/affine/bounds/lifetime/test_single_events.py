@@ -11,11 +11,8 @@ from tests.affine.derived import quick
 from tests.samples import samples
 
 from shorthaul.affine.bounds.best import lower_bound
-from shorthaul.affine.bounds.lifetime.phases import sub_bound
 from shorthaul.affine.bounds.lifetime.single_events import phases_of_single_events
 from shorthaul.affine.check.certificate import verify
-from shorthaul.affine.check.data_flow import ProgramReads
-from shorthaul.affine.check.lifetime_argument import waiting_of, wrong_relations
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.replay.cdag import IntArray, concrete_cdag
@@ -156,48 +153,6 @@ def test_no_play_beats_it(name: str) -> None:
 @pytest.mark.parametrize("seed", samples(16))
 def test_random_steps(seed: int) -> None:
     compared(random_step(seed), np.random.default_rng(seed))
-
-
-def every_other(text: str, rng: np.random.Generator) -> int:
-    """Compare every other interval, and what is read after the last, with plays; return how often it is something."""
-    program, active = program_from_text(HEAD % text), 0
-    found = list(phases_of_single_events(flow_dependences(program), every_other=True))
-    for n, steps in ((4, 4), (4, 7)) if found else ():
-        cdag = concrete_cdag(program, {"N": n, "T": steps})
-        for capacity in (n + 3, 2 * n + 1):
-            if capacity <= int(np.diff(cdag.starts).max(initial=0)):
-                continue
-            value = max(item.at({"N": n, "T": steps, "S": capacity}) for item in found)
-            order = in_lock_step(cdag, capacity, rng)
-            loads = int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum())
-            assert value <= min(loads, least_known(cdag, capacity, rng)) - cdag.inputs, (text, n, steps, capacity)
-            active += value > 0
-    return active
-
-
-def test_every_other_interval_and_the_rest() -> None:
-    """Half an interval more than half of all intervals of two steps, and no play below; at even and odd numbers."""
-    text = STEPS["the largest of sums"][0]
-    assert every_other(text, np.random.default_rng(3)) >= 3
-    program = program_from_text(HEAD % text)
-    flow = flow_dependences(program)
-    sizes = {"T": 40, "N": 300, "S": 20_000}
-    halves, others = (
-        max((item for item in phases_of_single_events(flow, every_other=also)), key=lambda item: item.at(sizes))
-        for also in (False, True)
-    )
-    assert others.at(sizes) - halves.at(sizes) >= 0.45 * (300**2 - 20_000)
-    part, reads = sub_bound(others, flow).certified(), ProgramReads(program)
-    assert not list(wrong_relations(waiting_of(part, reads), reads))
-    first, rest = part["intervals"]
-    false = {**part, "intervals": [first, {**rest, "begins": first["begins"]}]}
-    assert list(wrong_relations(waiting_of(false, reads), reads))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", samples(30))
-def test_every_other_interval_of_random_steps(seed: int) -> None:
-    every_other(random_step(seed), np.random.default_rng(seed))
 
 
 def test_stencils_are_left_alone() -> None:

@@ -3,8 +3,7 @@
 In x = A x every sum of a step needs all values of the step before, and all of these together need all of A. So all of A
 is read between one vertex of step t and one of step t + 2, the first or the last of their loops: the lemma on phases
 with one event in each step, where events of all lines would share what they read, and not add up. Half of the intervals
-of two steps count, or every other one and what is read after the last of them: up to one more, in formulas with floors,
-so made for given sizes.
+of two steps count.
 """
 
 from __future__ import annotations
@@ -15,17 +14,14 @@ from dataclasses import replace
 import islpy as isl
 
 from shorthaul.affine.bounds.lifetime.phases import (
-    Phase,
     Phases,
     adding_up,
     between_events,
-    counted,
     events_of,
     phase_of,
 )
 from shorthaul.affine.bounds.lifetime.read_again import read_again
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of
-from shorthaul.affine.bounds.partition.parts import union_of_maps
 from shorthaul.affine.effort import within
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.tuning import FURTHER_COMPOSITIONS, MOST_PHASE_LOOPS, PHASE_OPERATIONS
@@ -33,11 +29,10 @@ from shorthaul.affine.tuning import FURTHER_COMPOSITIONS, MOST_PHASE_LOOPS, PHAS
 _SET = isl.dim_type.set
 
 
-def phases_of_single_events(flow: DataFlow, *, every_other: bool = False) -> Iterator[Phases]:
+def phases_of_single_events(flow: DataFlow) -> Iterator[Phases]:
     """Yield the arguments of every statement with loops inside of the one that counts the steps.
 
     Those of statements that read what is read again come first, and of each the first event of a step before the last.
-    ``every_other``: only those on every other interval of two steps.
     """
     reach = Reachability.of(flow)
     statements = flow.program.statements
@@ -55,57 +50,24 @@ def phases_of_single_events(flow: DataFlow, *, every_other: bool = False) -> Ite
             if any(at != free for at in range(axis + 1, width)):
                 found += [(statement.name not in readers, last, domain, axis) for last in (False, True)]
     for _, last, domain, axis in sorted(found, key=lambda item: item[:2]):
-        yield from within(PHASE_OPERATIONS, _of_events(flow, reach, domain, axis, last, every_other))
+        yield from within(PHASE_OPERATIONS, _of_events(flow, reach, domain, axis, last))
 
 
-def _of_events(
-    flow: DataFlow, reach: Reachability, domain: isl.UnionSet, axis: int, last: bool, every_other: bool
-) -> Iterator[Phases]:
+def _of_events(flow: DataFlow, reach: Reachability, domain: isl.UnionSet, axis: int, last: bool) -> Iterator[Phases]:
     """Yield the arguments on the first or ``last`` event of a statement in each step of the loop ``axis``."""
     events = _single(domain, axis, last)
     (name,) = names_of(events)
     exists = reach.ancestors(name, events, steps=FURTHER_COMPOSITIONS)
-    for length in (2,) if every_other else (2, 1):  # half of two steps is worth half of one at least
+    for length in (2, 1):  # half of two steps is worth half of one at least
         pairs = _pairs(name, events, axis, f"y{axis} = x{axis} + {length}").intersect_range(events)
         pairs = pairs.intersect(exists.reverse())
         if pairs.is_empty():
             continue
         between = between_events(flow, reach, pairs, exists=exists)
-        for some in _every_other(pairs, axis) if every_other else (pairs,):
-            kind = phase_of(reach, some.domain().identity(), some, exists, between.intersect_domain(some.domain()))
-            kinds = [] if kind is None else [replace(kind, times=1 if every_other else length)]
-            if kinds := adding_up(reach, kinds, some, exists, axis, range(axis)):
-                rest = _after_last(reach, some, exists, axis) if every_other else None
-                yield Phases((name,), (*kinds, *([] if rest is None else [rest])), axis)
-
-
-def _every_other(pairs: isl.UnionMap, axis: int) -> Iterator[isl.UnionMap]:
-    """Yield the pairs that begin at steps of even number, and those at odd ones."""
-    events = pairs.domain().get_set_list().get_at(0)
-    x = [f"x{at}" for at in range(events.dim(_SET))]
-    for rest in (0, 1):
-        text = f"{{ {events.get_tuple_name()}[{', '.join(x)}] : x{axis} mod 2 = {rest} }}"
-        yield pairs.intersect_domain(isl.UnionSet(text))
-
-
-def _after_last(reach: Reachability, pairs: isl.UnionMap, exists: isl.UnionMap, axis: int) -> Phase | None:
-    """Return what is read after the last of some intervals, which follow one another along ``axis``."""
-    last = pairs.range().subtract(pairs.domain())
-    (name,) = names_of(last)
-    _, later = next(iter(reach.further_descendants(name)), ("", last.identity()))
-    later, known = later.intersect_domain(last), exists.intersect_domain(last)
-    ends = union_of_maps(later.apply_range(item).intersect(known) for item in reach.references(later.range()))
-    if ends.is_empty():
-        return None
-    same = last.identity()
-    rests_on = {
-        "begins": str(same.intersect_domain(ends.domain())),
-        "finishes": None,
-        "between": str(later),
-        "paths": [{"ends": str(same.apply_range(ends)), "levels": []}],
-    }
-    order = _pairs(name, last, axis, f"y{axis} < x{axis}").intersect_range(pairs.domain())
-    return counted(reach, Phase(same, ends, ends, known, rests_on, last=True, order=order))
+        kind = phase_of(reach, pairs.domain().identity(), pairs, exists, between.intersect_domain(pairs.domain()))
+        kinds = [] if kind is None else [replace(kind, times=length)]
+        if kinds := adding_up(reach, kinds, pairs, exists, axis, range(axis)):
+            yield Phases((name,), tuple(kinds), axis)
 
 
 def _single(domain: isl.UnionSet, axis: int, last: bool) -> isl.UnionSet:
