@@ -144,7 +144,7 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         find = _region if "#pragma scop" in chosen.text else _whole
         body, constants = find(definition.body, declarations, chosen.name)
         signature = replace(signature, own=signature.own - _names_outside(definition.body, body))
-        counted = with_versions(with_moves_apart(with_steps_as_numbers(body, integers)), declarations)
+        counted = with_versions(with_moves_apart(with_steps_as_numbers(body, integers)), declarations, signature.own)
         items = without_exchanges(counted, declarations, constants)
         plain = c_ast.Compound(without_walking(items, declarations, constants))
         tables = tables_in([plain], plain)

@@ -15,6 +15,9 @@ _CURE = "let it return a value of its parameters and of globals, computed withou
 _MOST_NODES = 2_000
 
 
+_OF_MEANS = {"axis", "keepdims"}
+
+
 class Plain(ast.NodeTransformer):
     r"""Puts simpler expressions and loops in the place of others; ``functions`` are those of the file.
 
@@ -46,7 +49,7 @@ class Plain(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and node.func.id in {*self.functions} - self.own:
             made = self._inside(node)
         else:
-            made = self._copy(node) or self._number(node) or self._choice(node)
+            made = self._copy(node) or self._number(node) or self._choice(node) or _variance(node)
         return node if made is None else ast.copy_location(made, node)
 
     def visit_Expr(self, node: ast.Expr) -> Any:
@@ -335,3 +338,20 @@ def one_by_one(node: ast.stmt, arrays: Mapping[str, int], new_name: Any) -> list
 def _stored(node: ast.AST) -> set[str]:
     """Return the names that a statement sets."""
     return {item.id for item in names_in(node) if isinstance(item.ctx, ast.Store)}
+
+
+def _variance(node: ast.Call) -> ast.expr | None:
+    """Return ``np.var(x, axis=0)`` and ``x.std()`` by means of a named array, None for other calls."""
+    name, given = called_name(node), node.args
+    if isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") not in MODULES:
+        given = [node.func.value, *given]
+    options = {item.arg for item in node.keywords}
+    if name not in {"var", "std"} or len(given) != 1 or not isinstance(given[0], ast.Name) or options - _OF_MEANS:
+        return None
+    axis = [item for item in node.keywords if item.arg == "axis"]
+    kept = [*axis, ast.keyword("keepdims", ast.Constant(True))] if axis else []
+    mean = ast.Call(ast.Attribute(copied(given[0]), "mean", ast.Load()), [], copied(kept))
+    square = ast.BinOp(ast.BinOp(copied(given[0]), ast.Sub(), mean), ast.Pow(), ast.Constant(2))
+    made = ast.Call(ast.Attribute(square, "mean", ast.Load()), [], node.keywords)
+    root = ast.Attribute(ast.Name("np", ast.Load()), "sqrt", ast.Load())
+    return ast.fix_missing_locations(ast.copy_location(ast.Call(root, [made], []) if name == "std" else made, node))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
@@ -14,6 +14,12 @@ from shorthaul.affine.frontend.rewriting.structures import scalar_type
 from shorthaul.core.errors import InputError
 
 #: What makes arrays: True if their elements are 0.
+#: Words of C, which no name may be.
+KEYWORDS = {
+    *("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern"),
+    *("float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed"),
+    *("sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while"),
+}
 NEW = {"zeros": True, "empty": False}
 #: Numbers of ``math`` and ``numpy``, in C.
 NUMBERS = {"pi": "3.141592653589793", "e": "2.718281828459045", "inf": "INFINITY", "nan": "NAN"}
@@ -44,6 +50,14 @@ def is_python(text: str, suffix: str) -> bool:
     (True, False)
     """
     return suffix == ".py" or (suffix == "" and re.search(r"^def\s+\w+\s*\(", text, re.MULTILINE) is not None)
+
+
+def is_integer(node: ast.expr, integers: Set[str]) -> bool:
+    """Return whether an expression is one of whole numbers and of the names of ``integers``."""
+    if isinstance(node, ast.BinOp):
+        sides = (node.left, node.right)
+        return not isinstance(node.op, ast.Div) and all(is_integer(item, integers) for item in sides)
+    return number_of(node) is not None or (isinstance(node, ast.Name) and node.id in integers)
 
 
 def as_real(value: Any) -> Any:

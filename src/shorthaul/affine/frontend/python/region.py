@@ -19,6 +19,7 @@ from shorthaul.affine.frontend.python.array_pieces import on_arrays
 from shorthaul.affine.frontend.python.arrays import in_loops
 from shorthaul.affine.frontend.python.makers import in_usual_words
 from shorthaul.affine.frontend.python.pieces import (
+    KEYWORDS,
     NEW,
     NUMBERS,
     REALS,
@@ -30,6 +31,7 @@ from shorthaul.affine.frontend.python.pieces import (
     called_name,
     coord_of,
     fail,
+    is_integer,
     is_text,
     minus,
     names_in,
@@ -37,6 +39,7 @@ from shorthaul.affine.frontend.python.pieces import (
     number_of,
     shape_of,
 )
+from shorthaul.affine.frontend.rewriting.choices import with_conditions_kept
 from shorthaul.affine.frontend.rewriting.counting import with_moves_apart
 from shorthaul.affine.frontend.rewriting.exchanges import without_exchanges
 from shorthaul.affine.frontend.rewriting.structures import declaration_of, free_name, loop_of, scalar_type
@@ -47,11 +50,6 @@ from shorthaul.affine.frontend.rewriting.values import value_at_end
 from shorthaul.affine.frontend.rewriting.walking import without_walking
 from shorthaul.core.errors import InputError, unknown_name
 
-_KEYWORDS = {
-    *("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern"),
-    *("float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed"),
-    *("sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while"),
-}
 _MATHS = {"abs": "fabs", "absolute": "fabs", "maximum": "fmax", "minimum": "fmin", "power": "pow", "float": ""}
 _EXTREMES = {"min": "fmin", "max": "fmax"}
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
@@ -152,6 +150,7 @@ class _Translator:
                 fail(node, "several arrays are assigned at once", cure)
         own = frozenset(name for name in self.arguments if name not in self.axes)
         made, value = value_at_end(self.value_name, [*local, *items], declarations)
+        made = with_conditions_kept(made, {*declarations, *self.assigned})
         kept, kind = "" if value in self.arguments else value, declarations.get(self.value_name)
         text = Preprocessed(tuple(source.splitlines()), self.globals, ())
         signature = Signature((), own, value=value, local=kept, kind=kind)
@@ -193,7 +192,7 @@ class _Translator:
         self._follow_indices()
         self.indices -= {"range", "reversed", "len", "min", "max", *self.axes}
         for name in (*self.arguments, *self.assigned):
-            if name in _KEYWORDS:
+            if name in KEYWORDS:
                 fail(self.function, f"{name} is a word of C", "rename it")
 
     def _tested(self, node: ast.While) -> None:
@@ -459,7 +458,7 @@ class _Translator:
     def operation(self, node: ast.BinOp, inner: Any, *, index: bool) -> Any:
         """Return a binary operation; quotients of integers round down, as in Python."""
         left, right, at = inner(node.left), inner(node.right), coord_of(node)
-        if index and isinstance(node.op, ast.FloorDiv | ast.Mod):
+        if (index or is_integer(node, {*self.indices, *self.sizes})) and isinstance(node.op, ast.FloorDiv | ast.Mod):
             name = "floord" if isinstance(node.op, ast.FloorDiv) else "floor_mod"
             return call_of(name, [left, right], at)
         if index and isinstance(node.op, ast.Div):

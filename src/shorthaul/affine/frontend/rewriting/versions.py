@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from pycparser import c_ast
@@ -27,10 +27,11 @@ _UNSIGNED = re.compile(r"u|size_t|_?[Bb]ool|char")
 _OF_DATA = (c_ast.ArrayRef, c_ast.StructRef, c_ast.FuncCall)
 
 
-def with_versions(items: Sequence[Any], declarations: Mapping[str, Any]) -> list[Any]:
+def with_versions(items: Sequence[Any], declarations: Mapping[str, Any], given: Set[str] = frozenset()) -> list[Any]:
     r"""Return statements in which integers of a block, computed from integers alone, are set once.
 
     Those are meant that nothing else of ``items`` names, and that statements of the block set, or choices among these.
+    Parameters that are ``given`` have a value before.
 
     >>> from pycparser import c_generator, c_parser
     >>> text = "void f(int i, double *a) { int l = i - 1; if (l < 0) { l = 0; } a[l] = 1; }"
@@ -39,7 +40,7 @@ def with_versions(items: Sequence[Any], declarations: Mapping[str, Any]) -> list
     int l = i - 1; int l_ = (l < 0) ? (0) : (l); a[l_] = 1
     """
     kinds = {**declarations, **{node.name: node.type for node in nodes(items) if isinstance(node, c_ast.Decl)}}
-    return _Versions(kinds, _named(items)).of(items)
+    return _Versions(kinds, _named(items)).of(items, given)
 
 
 def _named(items: Iterable[Any]) -> Counter[str]:
@@ -50,14 +51,14 @@ class _Versions:
     def __init__(self, kinds: dict[str, Any], named: Counter[str]) -> None:
         self.kinds, self.named = kinds, named
 
-    def of(self, items: Sequence[Any]) -> list[Any]:
+    def of(self, items: Sequence[Any], given: Set[str] = frozenset()) -> list[Any]:
         """Return a block with versions of its integers, those of inner blocks first."""
         inner = [in_blocks(item, self.of) for item in items]
         flat = [part for item in _flat(inner) for part in alone(item)]
-        chosen = self._chosen(flat, {*map(id, inner)})
+        chosen = self._chosen(flat, {*map(id, inner)}, given)
         return self._apart(flat, chosen) if chosen else inner
 
-    def _chosen(self, flat: Sequence[Any], direct: set[int]) -> set[str]:
+    def _chosen(self, flat: Sequence[Any], direct: set[int], given: Set[str]) -> set[str]:
         """Return the integers that are set several times, or in a block inside, by statements of ``flat`` alone."""
         found: dict[str, list[Any]] = {}
         for item in flat:
@@ -68,9 +69,9 @@ class _Versions:
             name
             for name, by in found.items()
             if self._is_signed(name) and here[name] == self.named[name]
-            if len(by) > 1 or not direct.issuperset(map(id, by))
+            if len(by) > 1 or name in given or not direct.issuperset(map(id, by))
         }
-        while wrong := {name for name in chosen if not self._is_plain(name, flat, chosen)}:
+        while wrong := {name for name in chosen if not self._is_plain(name, flat, chosen, given)}:
             chosen -= wrong
         return chosen
 
@@ -79,9 +80,9 @@ class _Versions:
         kind = self.kinds.get(name)
         return kind is not None and is_integer(kind) and not any(_UNSIGNED.match(word) for word in words_of(kind))
 
-    def _is_plain(self, name: str, flat: Sequence[Any], chosen: set[str]) -> bool:
+    def _is_plain(self, name: str, flat: Sequence[Any], chosen: set[str], given: Set[str]) -> bool:
         """True if all that sets an integer are assignments, and choices, of values of integers, an assignment first."""
-        is_set = False
+        is_set = name in given
         for item in flat:
             if name not in {*map(target_of, nodes([item]))}:
                 if not is_set and name in names_in([item]):
