@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import islpy as isl
 import pytest
 from tests.affine.c_code.test_code import SANITIZED, assert_agrees, needs_compiler, run
 from tests.affine.frontend.test_inputs import assert_same
@@ -101,3 +102,11 @@ def test_a_branch_may_change_its_condition_several_times() -> None:
         "x[i + 1] = (is_so) ? (t) : (x[i + 1])",
     ]
     assert {*program.code.private} == {"is_so", "t"}
+
+
+def test_parameters_are_set_anew() -> None:
+    text = "void f(int n, double *x) { if (n > 9) n = 9; n /= 2; for (int i = 0; i < n; i++) x[i] = x[2 * i]; }"
+    (statement,) = shorthaul.affine.program_from_text(text).statements
+    assert statement.domain.is_equal(
+        isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "[n] -> { S0[i] : 0 <= 2i < n - 1 and i < 4 }")
+    )

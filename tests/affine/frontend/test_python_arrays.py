@@ -173,3 +173,21 @@ def test_a_type_without_a_value_is_no_statement() -> None:
         program_from_text(text).statements, program_from_text(text.replace(" s: float", "")).statements, strict=True
     ):
         assert str(one.domain) == str(other.domain)
+
+
+def test_arrays_are_no_numbers() -> None:
+    """Operands of outer products are vectors; an array of which nothing tells the axes was read as a number."""
+    (statement,) = program_from_text("def f(A, u, v):\n    A += np.outer(u, v)").statements
+    assert statement.text == "A[at_0][at_1] += u[at_0] * v[at_1]"
+    with pytest.raises(InputError, match="how many axes A has"):
+        program_from_text("def f(A: np.ndarray, k: float):\n    for i in range(3):\n        A *= k")
+    text = "def f(n, x, y):\n    for i in range(n):\n        y[i] = x[i // 2] * (i // 2)"
+    assert "floord(i, 2)" in program_from_text(text).statements[0].text
+
+
+def test_variances_are_means_of_squares() -> None:
+    texts = ["def f(X, Y):\n    Y[:, :] = X - X.std(axis=1, keepdims=True)"]
+    squares = "((X - X.mean(axis=1, keepdims=True)) ** 2).mean(axis=1, keepdims=True)"
+    texts.append(f"def f(X, Y):\n    Y[:, :] = X - np.sqrt({squares})")
+    first, second = ([item.text for item in program_from_text(text).statements] for text in texts)
+    assert first == second

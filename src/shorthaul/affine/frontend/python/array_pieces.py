@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shorthaul.affine.frontend.python.pieces import base_of, copied, number_of, shape_of
+from shorthaul.affine.frontend.python.pieces import base_of, called_name, copied, number_of, shape_of
 
 #: Sums along axes: operator in place, and what they are called.
 SUMS = {"sum": "sum", "mean": "sum", "max": "max", "min": "min", "amax": "max", "amin": "min", "prod": "prod"}
@@ -247,3 +247,8 @@ def affine(node: ast.expr) -> dict[str, int] | None:
         if left is not None and right is not None:
             return {key: left.get(key, 0) + sign * right.get(key, 0) for key in {*left, *right}}
     return None
+
+
+def is_outer(node: ast.AST) -> bool:
+    """Return whether an expression is the matrix of the products of two vectors."""
+    return isinstance(node, ast.Call) and called_name(node) == "outer" and len(node.args) == 2

@@ -17,6 +17,7 @@ from shorthaul.affine.frontend.python.array_pieces import (
     is_array_operation,
     is_new,
     is_one,
+    is_outer,
     is_shape,
     less,
     name_of,
@@ -159,8 +160,8 @@ class Views:
             return self._across(node.value)
         if isinstance(node, ast.Call) and called_name(node) == "transpose" and len(node.args) == 1:
             return self._across(node.args[0])
-        if isinstance(node, ast.Call) and called_name(node) == "outer" and len(node.args) == 2:
-            first, second = map(self.view, node.args)
+        if is_outer(node):
+            first, second = map(self.view, node.args)  # type: ignore[attr-defined]
             return View(
                 (*first.lengths, *second.lengths),
                 lambda at: ast.BinOp(first.element(at[:1]), ast.Mult(), second.element(at[1:])),

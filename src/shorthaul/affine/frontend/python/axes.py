@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 
-from shorthaul.affine.frontend.python.array_pieces import MODULES, SUMS, in_place, is_array_operation, is_new
+from shorthaul.affine.frontend.python.array_pieces import MODULES, SUMS, in_place, is_array_operation, is_new, is_outer
 from shorthaul.affine.frontend.python.pieces import base_of, called_name, fail, names_in, number_of, shape_of
 
 
@@ -45,6 +45,8 @@ def least_axes(node: ast.AST) -> Iterator[tuple[str, int]]:
             yield base.id, sum(not is_new(item) for item in subscripts)
     if isinstance(node, ast.expr) and (shape := shape_of(node)) is not None and shape[1]:
         yield shape[0], shape[1] + 1
+    if is_outer(node):
+        yield from ((item.id, 1) for item in node.args if isinstance(item, ast.Name))  # type: ignore[attr-defined]
     rests = [(one, 1) for one, _ in _factors(node)] if isinstance(node, ast.expr) else []
     if isinstance(node, ast.Call) and (summed := _summed(node)) is not None:
         axis = 0 if summed[1] is None else number_of(summed[1]) or 0
@@ -221,6 +223,8 @@ def _axes(node: ast.expr, known: Mapping[str, int]) -> int | None:
         whole = _axes(base, known)
         fewer = sum(not is_new(item) and not isinstance(item, ast.Slice) for item in subscripts)
         return None if whole is None else whole - fewer + sum(map(is_new, subscripts))
+    if is_outer(node):
+        return 2
     for one, other in _factors(node):
         axes = _axes(one, known), _axes(other, known)
         return axes[0] + axes[1] - 2 if axes[0] and axes[1] else None

@@ -143,6 +143,9 @@ class _Translator:
             declarations[self.value_name] = scalar_type(self.value_name, self.value_kind)
         if not items:
             fail(self.function, "the function has no loops")
+        unknown = self._annotated({"np.ndarray", "numpy.ndarray"}) & names_of_c(items) - self.axes.keys()
+        for name in sorted(unknown):
+            fail(self.function, f"nothing tells how many axes {name} has", f"write n, m = {name}.shape first")
         items = self.counted_out(without_exchanges(items, declarations, {}), declarations)
         for name, node in self.exchanged.items():
             if name in names_of_c(items):
@@ -171,8 +174,6 @@ class _Translator:
             if name in names_of_c(made):
                 fail(node, f"the integer {name} is assigned several times", "use iterators and sizes in subscripts")
         return made
-
-    # -- what names are
 
     def _survey(self) -> None:
         for node in ast.walk(self.function):
