@@ -56,12 +56,14 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
     True
     """
     best = Found(0, np.empty(0, dtype=np.int64))
-    if cdag.n > tuning.MOST_FOR_WAVEFRONTS:
+    effort = (cdag.n + cdag.edges) / tuning.PASS_RATE
+    if effort > search.left():
         return best
+    search.spend(effort)
     depth = layers(cdag.children, cdag.order)
-    for chosen, top in _parts(cdag, depth):
+    for (chosen, top), share in zip(_parts(cdag, depth), (0.5, 1.0), strict=False):
         order = chosen[np.argsort(depth[chosen], kind="stable")]
-        found = _chained(cdag, budget, order, depth, recompute=recompute, search=search)
+        found = _chained(cdag, budget, order, depth, recompute=recompute, search=search.part(share))
         if found.excess > best.excess:
             best = replace(found, top=top)
     return best
@@ -70,30 +72,37 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
 def _parts(cdag: Cdag, depth: IntArray) -> Iterator[tuple[IntArray, int]]:
     """Yield all nodes, and a deepest node with what it needs and itself."""
     yield np.arange(cdag.n), -1
-    inside = np.zeros(cdag.n, dtype=np.bool_)
+    from scipy.sparse import csr_array  # takes long to import
+    from scipy.sparse.csgraph import breadth_first_order
+
     top = int(depth.argmax())
-    waiting = [top]
-    while waiting:
-        v = waiting.pop()
-        if not inside[v]:
-            inside[v] = True
-            waiting += cdag.parents.neighbours(v).tolist()
-    if not inside.all():
-        yield np.flatnonzero(inside), top
+    graph = csr_array((np.ones(cdag.edges), cdag.parents.targets, cdag.parents.starts), shape=(cdag.n, cdag.n))
+    needed = breadth_first_order(graph, top, return_predecessors=False)
+    if len(needed) < cdag.n:
+        yield np.sort(needed).astype(np.int64), top
 
 
 def _chained(cdag: Cdag, budget: int, order: IntArray, depth: IntArray, *, recompute: bool, search: Search) -> Found:
-    """Return the bound of some nodes that hold all their ancestors, in the order of their depth."""
+    """Return the bound of some nodes that hold all their ancestors, in the order of their depth.
+
+    Where the effort is not enough for all levels, it is that of the narrowest ones.
+    """
     n, level = len(order), depth[order]
     sizes, weights, given = np.bincount(level), cdag.weights[order], cdag.given[order]
-    if len(sizes) > tuning.MOST_MOMENTS:
-        return Found(0, order)
     number = np.full(cdag.n, -1, dtype=np.int64)
     number[order] = np.arange(n)
     sources, targets = (number[ends] for ends in cdag.edge_arrays())
     inner = targets >= 0
     tails, heads = sources[inner], targets[inner]
-    parents, children = from_arrays(n, heads, tails), from_arrays(n, tails, heads)
+    links = sizes + np.bincount(level[heads], minlength=len(sizes))
+    # Of levels as narrow as each other drawn ones: these lie far apart.
+    ranked = np.lexsort((search.generator().permutation(len(sizes)), sizes))
+    ranked = ranked[ranked > 0][: tuning.MOST_MOMENTS]
+    took = np.cumsum((sizes * np.cumsum(links))[ranked]) / tuning.MOMENTS_RATE
+    chosen = np.sort(ranked[took <= search.left()])
+    if len(chosen) < 2:
+        return Found(0, order)
+    parents = from_arrays(n, heads, tails)
     deepest = np.full(n, -1, dtype=np.int64)
     np.maximum.at(deepest, tails, level[heads])
     taken = weights.copy()  # by a node that is computed, and its operands that nothing deeper reads
@@ -102,19 +111,22 @@ def _chained(cdag: Cdag, budget: int, order: IntArray, depth: IntArray, *, recom
     np.minimum.at(least, level, taken)
     last_read = np.where(given, -1, deepest) if not recompute else np.full(n, -1)
     counts = given if recompute else np.ones(n, dtype=np.bool_)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    later = np.searchsorted(chosen, np.arange(len(sizes)))
     table = kernels.Levels(
-        weights, parents.starts, parents.targets, children.starts, children.targets, level, sizes, budget - least,
-        last_read, counts.view(np.uint8),
+        weights, parents.starts, parents.targets, level, starts, chosen, later, budget - least, last_read,
+        counts.view(np.uint8),
     )  # fmt: skip
     done, work = False, 0
-    while not done:
-        if search.expired():
-            return Found(0, order)
+    while not (done or search.expired()):
         done = kernels.advance(table, tuning.ORDER_CALL)
         search.spend((table.work - work) / tuning.MOMENTS_RATE)
         work = table.work
-    most, levels = _longest(np.asarray(table.least))
-    return Found(most, order, levels)
+    met = table.done
+    if met < 2:
+        return Found(0, order)
+    most, levels = _longest(np.asarray(table.least)[:met, :met])
+    return Found(most, order, tuple(chosen[list(levels)].tolist()))
 
 
 def _longest(least: IntArray) -> tuple[int, tuple[int, ...]]:
