@@ -63,10 +63,20 @@ def listed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return found
 
 
+def narrowed(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    boxes, width, lines = int(rng.integers(1, 9)), int(rng.integers(1, 4)), int(rng.integers(1, 5))
+    given = np.hstack([rng.integers(-3, 4, (lines, width)), rng.integers(-5, 60, (lines, 1))])
+    low = rng.integers(-9, 9, (boxes, width))
+    high = low + rng.integers(0, 30, (boxes, width))
+    kernels.narrow(given, low, high)
+    return low, high
+
+
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.affine.replay.tiling_kernels", listed),
     ("shorthaul.affine.replay.tiling_kernels", tiled),
     ("shorthaul.affine.check.loads_kernels", counted),
+    ("shorthaul.affine.integer_sets.narrowing_kernels", narrowed),
 ]
 
 

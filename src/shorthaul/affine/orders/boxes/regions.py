@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.affine.integer_sets.narrowing_kernels import narrow
 from shorthaul.affine.tuning import MOST_BOX_VISITS
 
 IntArray = npt.NDArray[np.int64]
@@ -26,25 +27,16 @@ class Region:
 
     constraints: tuple[tuple[int, ...], ...]
 
+    @cached_property
     def coupled(self) -> Region:
         """Return what is left to ask within a box that keeps to the constraints of one coordinate."""
         return Region(tuple(line for line in self.constraints if sum(map(bool, line[:-1])) > 1))
 
-    def narrowed(self, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the ends of the coordinates within boxes, shape (boxes, coordinates); an empty box has low > high."""
-        low, high = low.T.copy(), high.T.copy()
+    @cached_property
+    def lines(self) -> IntArray:
+        """The constraints in the order in which boxes are narrowed, shape (lines, coordinates + 1)."""
         # a constraint of one coordinate says all in the first round
-        for *factors, constant in self.constraints + self.coupled().constraints * (_ROUNDS - 1):
-            used = [(at, factor) for at, factor in enumerate(factors) if factor]
-            most = constant + sum(factor * (high if factor > 0 else low)[at] for at, factor in used)
-            for at, factor in used:
-                left = most - factor * (high if factor > 0 else low)[at]
-                left = left if abs(factor) == 1 else left // abs(factor)
-                if factor > 0:
-                    np.maximum(low[at], -left, out=low[at])
-                else:
-                    np.minimum(high[at], left, out=high[at])
-        return low.T, high.T
+        return np.array(self.constraints + self.coupled.constraints * (_ROUNDS - 1), np.int64)
 
 
 def union(parts: Iterable[isl.Set]) -> isl.Set:
@@ -86,9 +78,9 @@ def boxes_in(
     ``loops`` are coordinates with edges, the outermost first. Other coordinates are as long as the regions there.
     """
     start = np.array(first, np.int64)
-    low = np.broadcast_to(start, (len(parts), 1, len(start)))
+    low = np.tile(start, (len(parts), 1, 1))
     low, high = _inside(parts, low, low + np.array(extents, np.int64) - 1)
-    parts = [part.coupled() for part in parts]
+    parts = [part.coupled for part in parts]
     for at, edge in loops:
         lows, highs = _hull(low, high)
         if ((highs[:, at] - lows[:, at]) // edge + 2).sum() > MOST_BOX_VISITS:
@@ -99,14 +91,20 @@ def boxes_in(
 
 def within(parts: Sequence[Region], low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
     """Return the ends of what given boxes hold of the regions; low > high where that is nothing."""
-    lows, highs = (np.stack(items) for items in zip(*(part.narrowed(low, high) for part in parts), strict=True))
-    return _hull(lows, highs)
+    return _hull(*_narrowed(parts, np.tile(low, (len(parts), 1, 1)), np.tile(high, (len(parts), 1, 1))))
+
+
+def _narrowed(parts: Sequence[Region], low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+    """Narrow ends, shape (regions, boxes, coordinates), in place; low > high where a box holds nothing of a region."""
+    for part, *ends in zip(parts, low, high, strict=True):
+        if part.constraints:
+            narrow(part.lines, *ends)
+    return low, high
 
 
 def _inside(parts: Sequence[Region], low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the ends within all regions, shape (regions, boxes, coordinates), without boxes that lie in none."""
-    found = [part.narrowed(*ends) for part, *ends in zip(parts, low, high, strict=True)]
-    low, high = (np.stack(items) for items in zip(*found, strict=True))
+    """Narrow ends, shape (regions, boxes, coordinates), to all regions, without boxes that lie in none."""
+    low, high = _narrowed(parts, low, high)
     alive = (low <= high).all(axis=2).any(axis=0)
     return (low, high) if alive.all() else (low[:, alive], high[:, alive])
 

@@ -142,7 +142,7 @@ class Ranges:
         """Yield ranges of how far loops are apart that bound one another, where that never falls along dependences."""
         assert self.step.phase is not None
         placement, bound = self.step.phase.placement, [frozenset([at]) for at in range(len(self.step.extents))]
-        for line in {line for item in self.step.cells for part in item.where for line in part.coupled().constraints}:
+        for line in {line for item in self.step.cells for part in item.where for line in part.coupled.constraints}:
             met = [item for item in bound if any(line[at] for at in item)]
             bound = [*(item for item in bound if item not in met), frozenset(chain(*met))]
         for a, b in sorted(pair for item in bound for pair in combinations(sorted(item), 2)):
