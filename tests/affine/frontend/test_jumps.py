@@ -82,11 +82,10 @@ def test_emitted_code_computes_the_same(tmp_path: Path) -> None:
 )
 def test_counters_without_a_sign_fall_to_zero(loop: str) -> None:
     """The program as written in emitted C never ran: its counter was compared with -1."""
-    program = shorthaul.affine.program_from_text(
-        f"void f(size_t n, double *x) {{ {loop} x[i] = i + 1 < n ? x[i + 1] : 0.0; }}"
-    )
-    assert str(program.statements[0].domain) == "[n] -> { S0[i] : 0 <= i < n }"
-    assert "long i" in program.code.body
+    for value, name in (("2 * x[i]", "i"), ("i + 1 < n ? x[i + 1] : 0.0", "i_")):
+        program = shorthaul.affine.program_from_text(f"void f(size_t n, double *x) {{ {loop} x[i] = {value}; }}")
+        assert str(program.statements[0].domain) == f"[n] -> {{ S0[{name}] : 0 <= {name} < n }}"
+        assert f"long {name} = n - 1" in program.code.body
 
 
 def test_a_branch_may_change_its_condition_several_times() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from pycparser import c_ast
@@ -17,11 +16,11 @@ from shorthaul.affine.frontend.rewriting.trees import SHORT, UNSIGNED, assigned,
 _BYTES = {"float": 4, "char": 1, "short": 2, "int": 4, "unsigned": 4, "bool": 1, "_Bool": 1}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Symbols:
     """``written``: identifiers assigned in the region (loop iterators among them); ``data``: those that are no
     integers; ``constants``: integers with a value known before the region; ``loops``: loop iterators;
-    ``declared``: the types of all that is declared in the file.
+    ``declared``: the types of all that is declared in the file; ``unsigned``: those of integers without a sign.
     """
 
     written: frozenset[str]
@@ -29,12 +28,7 @@ class Symbols:
     constants: Mapping[str, Any]
     loops: frozenset[str]
     declared: Mapping[str, Any]
-
-    @cached_property
-    def unsigned(self) -> dict[str, str]:
-        """The types of integers without a sign."""
-        words = {name: words_of(kind) for name, kind in self.declared.items() if isinstance(kind, c_ast.TypeDecl)}
-        return {name: " ".join(found) for name, found in words.items() if {*found} & UNSIGNED and not {*found} & SHORT}
+    unsigned: Mapping[str, str]
 
 
 def symbols(region: Region) -> Symbols:
@@ -75,7 +69,13 @@ def symbols(region: Region) -> Symbols:
         for name, value in region.constants.items()
         if name not in written and name in declared and is_integer(declared[name])
     }
-    return Symbols(frozenset(written), frozenset(data), constants, frozenset(loops), declared)
+    given = [
+        *region.declarations.items(),
+        *((item.name, item.type) for item in nodes(region.body) if isinstance(item, c_ast.Decl)),
+    ]
+    words = [(name, words_of(kind)) for name, kind in given if isinstance(kind, c_ast.TypeDecl)]
+    unsigned = {name: " ".join(found) for name, found in words if {*found} & UNSIGNED and not {*found} & SHORT}
+    return Symbols(frozenset(written), frozenset(data), constants, frozenset(loops), declared, unsigned)
 
 
 def _of_data(body: Any, data: set[str], others: set[str]) -> set[str]:

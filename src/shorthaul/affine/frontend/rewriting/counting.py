@@ -136,13 +136,30 @@ def _let_pass_zero(loop: Any) -> None:
     name, cond = first[0].name, loop.cond
     if not any(counter(item) == name and amount(item) < 0 for item in parts(loop.next)):
         return
+    if name in assigned([loop.stmt]):
+        return
     is_test = isinstance(cond, c_ast.BinaryOp) and is_name(cond.left, name) and name not in names_in([cond.right])
     if is_test and cond.op in {"<", "<="}:
         zero = c_ast.BinaryOp(">=", cond.left, c_ast.Constant("int", "0", cond.coord), cond.coord)
         loop.cond = c_ast.BinaryOp("&&", zero, cond, cond.coord)
     elif not is_test or cond.op not in {">", "!="} or getattr(cond.right, "op", "") != "-":  # as _condition makes it
         return
-    first[0].type = c_ast.TypeDecl(name, [], None, c_ast.IdentifierType(["long"]))
+    signed, inside = name, [node for node in nodes([loop.stmt]) if isinstance(node, c_ast.BinaryOp | c_ast.Cast)]
+    if any(getattr(node, "op", "") not in {"+", "*"} and name in names_in([node]) for node in inside):
+        while signed in names_in([loop]):
+            signed += "_"
+        for node in nodes([loop.cond, loop.next]):
+            if is_name(node, name):
+                node.name = signed
+        inner = c_ast.TypeDecl(None, [], None, c_ast.IdentifierType(words_of(first[0])))
+        kind = c_ast.Typename(None, [], None, inner)
+
+        def without_sign(node: Any) -> Any:
+            return c_ast.Cast(kind, c_ast.ID(signed, node.coord), node.coord) if is_name(node, name) else node
+
+        loop.stmt = rewritten(loop.stmt, without_sign)
+    first[0].name = signed
+    first[0].type = c_ast.TypeDecl(signed, [], None, c_ast.IdentifierType(["long"]))
 
 
 def _move_test(loop: Any) -> None:
