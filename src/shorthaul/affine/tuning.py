@@ -168,11 +168,8 @@ ROW_EVENTS = (0.5, 1.0, 1.5, 2.0, 3.0)
 ROW_WIDTHS = (0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 ROW_RANGES = 8
 MOST_WIDTHS = 100
-#: Of so many arguments those are chosen that are worth most together, in so many steps at most.
-MOST_CHOSEN_FROM = 20
 #: Arguments in turn of which nothing is left beside others, before no more are tried.
 MOST_IN_VAIN = 4
-MOST_CHOICES = 2_000
 #: Pieces of sets in one argument for each of its parts: nobody reads formulas of more.
 MOST_FORMULA_PIECES = 16
 #: Parameters that are small together.

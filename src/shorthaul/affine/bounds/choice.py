@@ -17,7 +17,7 @@ from shorthaul.affine.integer_sets.counting import LongFormulaError
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.proof import SubBound
-from shorthaul.affine.tuning import LEAST_GAIN, MOST_CHOICES, MOST_CHOSEN_FROM, MOST_IN_VAIN, PARTITION_OPERATIONS
+from shorthaul.affine.tuning import LEAST_GAIN, MOST_IN_VAIN, PARTITION_OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +184,8 @@ def combined_at(
     """Return sub-bounds with disjoint may-spill sets and their values, that are worth as much as is found at ``sizes``.
 
     These are ``made``, and those of the pool as ``exact`` gives them; what is worth ``least`` or less does not matter.
-    An argument of the pool counts ``times``. Either the best ones are taken one after the other, or first those that
-    are worth most together as they stand, or phases that count no load half; in all cases what others have left of
-    arguments is added.
+    An argument of the pool counts ``times``. The best ones are taken one after the other, or first phases that
+    count no load half, if that is more; what others have left of arguments is added.
     """
     rows = [_Row(value, None, bound) for value, bound in made]
     rows += [_Row(times * item.most_at(sizes), item, None) for item in pool]
@@ -196,11 +195,7 @@ def combined_at(
     chosen: list[tuple[float, SubBound]] = []
     if rows and rows[0].is_half and sum(row.most for row in whole) > LEAST_GAIN * rows[0].most:
         chosen = made_of(whole, [row for row in rows if row not in whole])
-    chosen = max(chosen, made_of((), rows), key=_worth)
-    first = _most_together(rows[:MOST_CHOSEN_FROM])
-    if sum(row.most for row in first) > LEAST_GAIN * _worth(chosen):
-        chosen = max(chosen, made_of(first, [row for row in rows if row not in first]), key=_worth)
-    return chosen
+    return max(chosen, made_of((), rows), key=_worth)
 
 
 def _worth(chosen: Sequence[tuple[float, SubBound]]) -> float:
@@ -248,30 +243,6 @@ def _one_after_another(
         except isl.Error:
             continue
     return chosen
-
-
-def _most_together(rows: Sequence[_Row]) -> tuple[_Row, ...]:
-    """Return those of the rows, sorted by what they are worth, that no two of share vertices and are worth most."""
-    known: dict[tuple[int, int], bool] = {}
-
-    def meet(one: int, other: int) -> bool:
-        if (one, other) not in known:
-            known[one, other] = not rows[one].spill.intersect(rows[other].spill).is_empty()
-        return known[one, other]
-
-    rest = [sum(row.most for row in rows[at:]) for at in range(len(rows) + 1)]
-    best: tuple[float, tuple[int, ...]] = (0.0, ())
-    open_ones: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, ())]
-    for _ in range(MOST_CHOICES):
-        if not open_ones:
-            break
-        at, value, chosen = open_ones.pop()
-        best = max(best, (value, chosen), key=lambda found: found[0])
-        if at < len(rows) and value + rest[at] > best[0]:
-            open_ones.append((at + 1, value, chosen))
-            if not any(meet(one, at) for one in chosen):
-                open_ones.append((at + 1, value + rows[at].most, (*chosen, at)))
-    return tuple(rows[at] for at in best[1])
 
 
 def _remainder(
