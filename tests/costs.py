@@ -14,7 +14,8 @@ import pytest
 
 from tests.samples import ALL
 
-#: Processor seconds of a test by default, where :func:`pace` takes PACE_S. Twice as much fails: time differs by chance.
+#: Processor seconds of a test by default, where :func:`pace` takes PACE_S. Three times as much fails: on a busy machine a
+#: test takes up to twice as long when the loop does not.
 MOST_S = 1.5
 PACE_S = 0.024
 
@@ -37,10 +38,10 @@ def taken() -> float:
 
 def wrong_cost(seconds: float, allowed: float, slowness: float) -> str | None:
     """Return what is wrong with a test that took so many processor seconds, if anything is."""
-    if seconds <= 2 * allowed * slowness:
+    if seconds <= 3 * allowed * slowness:
         return None
     return (
-        f"took {seconds / slowness:.1f} processor seconds, twice as much as {allowed} and more: make it smaller, mark it "
+        f"took {seconds / slowness:.1f} processor seconds, three times as much as {allowed} and more: make it smaller, mark it "
         "slow, or say with dear(seconds) what it may take"
     )
 
@@ -52,7 +53,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     result = yield
     seconds = taken() - before
     if (
-        seconds > 2 * MOST_S
+        seconds > 3 * MOST_S
         and not ALL
         and item.get_closest_marker("slow") is None
         and "SHORTHAUL_CHECKED" not in os.environ

@@ -60,7 +60,7 @@ BACK = "for (int i = 1; i < N; i++) A[0][i][0] = B[0][i][0];"
 def graphs_of(body: str) -> list[str]:
     """Return the notes of the last graph of a program that is for all arguments."""
     found = graphs(Graph(flow_dependences(program_from_text(HEAD % body))))
-    return list([graph for graph in found if not graph.only][-1].notes)
+    return list([graph for graph in found if not graph.only_waits][-1].notes)
 
 
 @pytest.mark.parametrize("body", [
