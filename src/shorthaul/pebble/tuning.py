@@ -167,6 +167,9 @@ MOST_SHOWN_FLOWS: Final = 3_000_000
 #: Links looked at per effort to bound what is loaded between levels, and most levels.
 MOMENTS_RATE: Final = 7e8
 MOST_MOMENTS: Final = 4000
+#: What moments give to the narrowest levels, which tell if there is a bound: a share of the effort, and so much a node.
+MOMENTS_FIRST: Final = 0.2
+MOMENTS_FIRST_EFFORT: Final = 1e-6
 #: Most sums of products in a stretch: repeated sparse products at twice the least memory gain up to 29 % from 6 to 12,
 #: nothing beyond.
 LONGEST_STRETCH: Final = 12

@@ -25,13 +25,14 @@ class Found:
     """A lower bound on the traffic beyond inputs and outputs, and the nodes that it is about.
 
     ``levels`` are those between whose first nodes it counts, ``top`` is the node that needs all others, -1 if there is
-    none.
+    none. ``is_whole`` tells that all levels were looked at.
     """
 
     excess: int
     nodes: IntArray
     levels: tuple[int, ...] = ()
     top: int = -1
+    is_whole: bool = True
 
     def pieces(self) -> list[Piece]:
         """Return the bound as one piece."""
@@ -49,7 +50,8 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
     computed. What they read, and what every node of the first level needs too, was in fast memory before; so it is in
     the room that the first one leaves, or is loaded between the two, and it was stored if it was computed and is no
     output. Its store is charged where it is read last, on the later level or above. The most over all chains of levels
-    is taken, in the whole graph and in what its deepest node is computed from. With ``recompute`` only inputs count.
+    is taken, in the whole graph and in what its deepest node is computed from. More than the narrowest levels are
+    looked at only where these bring something. With ``recompute`` only inputs count.
 
     >>> from shorthaul.pebble.workloads.sparse import cg
     >>> excess(cg(n=6, percent=60.0, k=4, most=1, seed=0), 14, recompute=False, search=Search()).excess > 20
@@ -63,7 +65,14 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
     depth = layers(cdag.children, cdag.order)
     for (chosen, top), share in zip(_parts(cdag, depth), (0.5, 1.0), strict=False):
         order = chosen[np.argsort(depth[chosen], kind="stable")]
-        found = _chained(cdag, budget, order, depth, recompute=recompute, search=search.part(share))
+        part = search.part(share)
+        if part.left() <= 0:
+            break
+        first = min(1.0, max(tuning.MOMENTS_FIRST, tuning.MOMENTS_FIRST_EFFORT * len(order) / part.left()))
+        found = _chained(cdag, budget, order, depth, recompute=recompute, search=part.part(first))
+        if found.excess and not found.is_whole:
+            more = _chained(cdag, budget, order, depth, recompute=recompute, search=part)
+            found = max(found, more, key=lambda one: one.excess)
         if found.excess > best.excess:
             best = replace(found, top=top)
     return best
@@ -101,7 +110,7 @@ def _chained(cdag: Cdag, budget: int, order: IntArray, depth: IntArray, *, recom
     took = np.cumsum((sizes * np.cumsum(links))[ranked]) / tuning.MOMENTS_RATE
     chosen = np.sort(ranked[took <= search.left()])
     if len(chosen) < 2:
-        return Found(0, order)
+        return Found(0, order, is_whole=False)
     parents = from_arrays(n, heads, tails)
     deepest = np.full(n, -1, dtype=np.int64)
     np.maximum.at(deepest, tails, level[heads])
@@ -124,9 +133,9 @@ def _chained(cdag: Cdag, budget: int, order: IntArray, depth: IntArray, *, recom
         work = table.work
     met = table.done
     if met < 2:
-        return Found(0, order)
+        return Found(0, order, is_whole=False)
     most, levels = _longest(np.asarray(table.least)[:met, :met])
-    return Found(most, order, tuple(chosen[list(levels)].tolist()))
+    return Found(most, order, tuple(chosen[list(levels)].tolist()), is_whole=met == len(ranked))
 
 
 def _longest(least: IntArray) -> tuple[int, tuple[int, ...]]:
