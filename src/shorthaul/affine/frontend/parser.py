@@ -158,10 +158,10 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         plain = without_static_lists(plain, declarations)
         plain.block_items = written_out(plain.block_items, {**of_file, **tables}, integers)
         made = with_values_assigned(flattened(plain, declarations, structures), region.place)
-        made, told = value_at_end(value, made.block_items, declarations)
+        made, returned = value_at_end(value, made.block_items, declarations)
         made = with_conditions_kept(made, {*declarations, *integers})
-        local = "" if told in {*outside, *signature.names} or not told.isidentifier() else told
-        signature = replace(signature, value=told, local=local, kind=definition.decl.type.type)
+        local = "" if returned in {*outside, *signature.names} or not returned.isidentifier() else returned
+        signature = replace(signature, value=returned, local=local, kind=definition.decl.type.type)
         return replace(region, body=tuple(made), signature=signature)
 
 

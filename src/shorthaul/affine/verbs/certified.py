@@ -77,7 +77,7 @@ def _require_same(program: Program, document: Mapping[str, Any]) -> None:
         raise InputError("does not tell of which program it is", place="program", value=given, cure=cure)
     named = {item.get("name"): item for item in told if isinstance(item, Mapping)}
     for name in [*program.by_name, *named]:
-        own, other = program.by_name.get(name), named.get(name)
+        own, other = program.by_name.get(str(name)), named.get(name)
         if own is None or other is None or not _is_same(own, other):
             both = f"{name} is {_shown(other)} there, {_shown(own)} here"
             raise InputError(
