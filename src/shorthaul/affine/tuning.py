@@ -341,8 +341,6 @@ LEAST_FRESH = 0.5
 MOST_COMPARED_PLACEMENTS = 8
 MOST_BOX_PLACEMENTS = 3
 MOST_BOX_FUSIONS = 60
-#: Placements that are skewed, beside loops as written.
-MOST_SKEWED_PLACEMENTS = 1
 #: Phases of fewer instances than this part of all loads are joined only where they lie between others.
 WORTH_JOINING = 0.01
 #: Joining two phases saves about as much as joining others with at least this part of their savings; tiles in other
@@ -359,7 +357,7 @@ STEPS_PER_SIGN = 0.1
 
 # What does not matter.
 #: Placements without boxes after which a set of statements is given up until the best boxes are searched.
-MOST_FIRST_TRIES = 4
+MOST_FIRST_TRIES = 5
 #: Uses, and savings, of less than this part of all loads do not matter where orders are compared.
 NEGLIGIBLE = 1e-4
 #: Orders that load more than this part of all uses are worth trying in turns, and panels without triangular blocks.

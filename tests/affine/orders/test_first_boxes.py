@@ -158,3 +158,46 @@ def test_loops_inside_of_a_nest_are_joined_where_the_nest_does_not_fit() -> None
     best, _ = order_and_formula(flow_dependences(program), sizes, Search(effort=0.45))
     # both products in boxes of rows (1.1 each), and P once
     assert best.value(sizes) < 3.3 * 4 * 1_000**2
+
+
+TO_AND_FRO = """void f(int t, int n, double u[n][n], double w[n][n], double d[n][n], double c[n]) {
+  for (int s = 0; s < t; s++) {
+    for (int i = 1; i < n - 1; i++) {
+      d[i][0] = 0;
+      for (int j = 1; j < n - 1; j++) d[i][j] = (u[i - 1][j] + u[i + 1][j] - u[i][j] + d[i][j - 1]) * c[j];
+      for (int j = n - 2; j >= 1; j--) w[i][j] = d[i][j] + c[j] * w[i][j + 1];
+    }
+    for (int j = 1; j < n - 1; j++) {
+      d[0][j] = 0;
+      for (int i = 1; i < n - 1; i++) d[i][j] = (w[i][j - 1] + w[i][j + 1] - w[i][j] + d[i - 1][j]) * c[i];
+      for (int i = n - 2; i >= 1; i--) u[i][j] = d[i][j] + c[i] * u[i + 1][j];
+    }
+  }
+}"""
+PAIRS_IN_STEPS = """void f(int t, int n, int d, double x[n][d], double a[n], double b[n]) {
+  for (int s = 0; s < t; s++) {
+    for (int i = 0; i < n; i++) {
+      double f = 0;
+      for (int j = 0; j < n; j++) {
+        double r = 0;
+        for (int k = 0; k < d; k++) r += (x[i][k] - x[j][k]) * (x[i][k] - x[j][k]);
+        f += a[j] * exp(-r);
+      }
+      b[i] = f;
+    }
+    for (int i = 0; i < n; i++) a[i] = b[i];
+  }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "most"),
+    [
+        (TO_AND_FRO, {"t": 20, "n": 500, "S": 4_000}, 2.2 * 20 * 500**2),
+        (PAIRS_IN_STEPS, {"t": 20, "n": 900, "d": 40, "S": 2_000}, 1.2 * 20 * 900**2),
+    ],
+    ids=["to and fro", "pairs in steps"],
+)
+def test_the_first_round_finds_turns_of_nests_as_written(text: str, sizes: dict[str, int], most: float) -> None:
+    best, _ = order_and_formula(flow_dependences(program_from_text(text)), sizes, Search(effort=0.05))
+    assert best.value(sizes) < most

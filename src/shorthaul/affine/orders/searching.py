@@ -198,9 +198,10 @@ class SizedSearch:
                 break
 
     def is_poor(self, plain: UpperBound) -> bool:
-        """True if the best order keeps little of what ``plain`` loads."""
+        """True if the best order keeps little of what ``plain`` loads, and is not near what is read from elsewhere."""
         best = self.best or plain
-        return best is plain or self.boxes.total(best.steps) > POOR * self.boxes.total(plain.steps)
+        loads = self.boxes.total(best.steps)
+        return best is plain or (loads > POOR * self.boxes.total(plain.steps) and NEAR_THE_INPUTS * loads > self._least)
 
     def fit(self, other: SizedSearch) -> None:
         """Take the best order of ``other``, found for another S, fitted to this one, if it loads less."""

@@ -53,7 +53,6 @@ from shorthaul.affine.tuning import (
     MOST_BOX_PLACEMENTS,
     MOST_COMPARED_PLACEMENTS,
     MOST_SIZED_TURNS,
-    MOST_SKEWED_PLACEMENTS,
     MOST_WRITTEN_FIRST,
     NO_SLACK,
     PLACEMENT_OPERATIONS,
@@ -198,10 +197,11 @@ class Boxes:
         result = PassedStep(plain, (refined(found, self.slack),), parts, step)
         return result if self.cost(result) < self.cost(step) else None
 
-    def turned(self, steps: Sequence[AnyStep], first: bool = False) -> Iterator[list[AnyStep]]:
+    def turned(self, steps: Sequence[AnyStep], first: bool = False, without: bool = False) -> Iterator[list[AnyStep]]:
         """Yield phases with those of one outer loop as groups that take turns, where most is loaded and that saves.
 
-        At ``first`` in the way that takes least effort, where single nests read the same in every step.
+        At ``first`` in the way that takes least effort, where single nests read the same in every step, or are
+        ``without`` boxes.
         """
         result = list(steps)
         for run in self.runs:
@@ -211,7 +211,10 @@ class Boxes:
                 continue
             plain = self.plain(item.name for item in self.flow.program.statements if item.name in names)
             paid = sum(map(self.cost, inside))
-            pays = self._reads_again(plain, paid, first) if first else self._may_pay(plain, paid, poor)
+            if without:
+                pays = any(isinstance(item, Step) and self.cost(item) > POOR * self.cost(plain) for item in inside)
+            else:
+                pays = self._reads_again(plain, paid, first) if first else self._may_pay(plain, paid, poor)
             found = self.best_turns(plain, first) if pays else None
             best = inside
             if found is not None and self.cost(found) < sum(map(self.cost, inside)):
@@ -300,6 +303,10 @@ class Boxes:
         found = [run for run in found if has_turns(program, [*chain(*run)], MOST_SIZED_TURNS)]
         return sorted(found, key=lambda run: -sum(map(len, run)))
 
+    def has_none(self, names: Iterable[str]) -> bool:
+        """True if boxes were looked for in vain until now."""
+        return self._known.get(frozenset(names), self) is None
+
     def of(
         self, names: Iterable[str], stepped: Callable[[Placement], bool] | None = None, first: bool = False
     ) -> BoxStep | None:
@@ -323,13 +330,17 @@ class Boxes:
         if effort.is_out_of_effort():  # more may be left later
             self._making[key] = self._made(key, None)
             if self._known[key] is None:
+                del self._known[key]
                 effort.step()
         return self._known[key]
 
     def _made(self, chosen: frozenset[str], stepped: Callable[[Placement], bool] | None) -> Iterator[BoxStep | None]:
-        """Yield statements in boxes, the best so far: in one placement after the other, spilling, in skewed loops."""
+        """Yield statements in boxes, the best so far: in one placement after the other, spilling, in skewed loops.
+
+        Loops as written are skewed as soon as boxes of the first placement load much.
+        """
         ordered = [item.name for item in self.flow.program.statements if item.name in chosen]
-        found, options, least = None, [], 0.0
+        found, options, least, good = None, [], 0.0, 0.0
         for option in self._freest(ordered, stepped):
             options.append(option)
             made = self._boxed(ordered, [option], stepped is not None)
@@ -340,29 +351,34 @@ class Boxes:
                     least = least or read_from_elsewhere(self.flow, ordered, self.sizes) * sum(self.weights.values())
                     if self.cost(found) * (1 + self.slack.strips) <= least:
                         return  # no others load less
+            if len(options) == 1 and stepped is None:
+                inputs = least or read_from_elsewhere(self.flow, ordered, self.sizes)
+                good = min(POOR * self.cost(self.plain(ordered)), POOR_FOR_INPUTS * inputs)
+                made = self.in_skewed_loops(ordered) if found is None or self.cost(found) > good else None
+                if made is not None and (found is None or self.cost(made) < self.cost(found)):
+                    found = made
+                    yield found
         if stepped is not None:
             return
         plain = self.plain(ordered)
         if found is None or self.cost(found) >= self.cost(plain):  # not even one instance fits
             found = self._boxed(ordered, options, stepped=False, spilling=True)
             yield found
-        good = min(POOR * self.cost(plain), POOR_FOR_INPUTS * read_from_elsewhere(self.flow, ordered, self.sizes))
-        made = self.in_skewed_loops(ordered) if self.cost(found or plain) > good else None
-        if made is not None and (found is None or self.cost(made) < self.cost(found)):
-            yield made
+        if self.cost(found or plain) > good:
+            others = placements(self.counts.distances, ordered, self.reads, wanted=lambda _: True)
+            made = self.in_skewed_loops(ordered, next(others, {}))
+            if made is not None and (found is None or self.cost(made) < self.cost(found)):
+                yield made
 
-    def in_skewed_loops(self, names: Sequence[str]) -> BoxStep | None:
-        """Return the statements ``names`` in boxes of skewed loops, None if none are found."""
-        best: BoxStep | None = None
-        written = as_written([self.flow.program.by_name[name] for name in names])
-        others = placements(self.counts.distances, names, self.reads, wanted=lambda _: True)
-        for item in (written, *islice(others, MOST_SKEWED_PLACEMENTS)):
-            with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-                made = skewed(self.flow, item, self.parameters)
-                found = None if made is None else self._boxed(names, self.options(made, ()), stepped=False)
-                if found is not None and (best is None or self.cost(found) < self.cost(best)):
-                    best = found
-        return best
+    def _written(self, names: Iterable[str]) -> Placement:
+        return as_written([self.flow.program.by_name[name] for name in names])
+
+    def in_skewed_loops(self, names: Sequence[str], placement: Placement | None = None) -> BoxStep | None:
+        """Return the statements ``names`` in boxes of skewed loops, by default as written; None if none are found."""
+        with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+            made = skewed(self.flow, placement or self._written(names), self.parameters)
+            return None if made is None else self._boxed(names, self.options(made, ()), stepped=False)
+        return None
 
     def placed(self, placement: Placement) -> BoxStep | None:
         """Return statements with this placement in the best boxes found."""
@@ -394,7 +410,7 @@ class Boxes:
         which all are cut come as they are found.
         """
         known: dict[tuple[tuple[str, tuple[Row, ...]], ...], list[_Option]] = {}
-        written = as_written([self.flow.program.by_name[name] for name in names])
+        written = self._written(names)
         given = [{name: self.given[name] for name in names}] if self.given.keys() >= {*names} else []
         at_once = 0
         further = () if self.fixed else chain((written,), self._compared(names, stepped is not None))

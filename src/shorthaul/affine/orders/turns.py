@@ -108,28 +108,17 @@ def has_turns(program: Program, names: Sequence[str], most: int = MOST_TURNING_S
     return len({nest[0] for nest in nests}) == 1 and max(map(len, nests)) > 1
 
 
-def nests_of(program: Program) -> list[list[str]]:
-    """Return the statements by the outermost loop that they are in, as written; one outside of loops is alone."""
-    nests: dict[tuple[int, ...], list[str]] = {}
-    for number, item in enumerate(program.statements):
-        first = entry(item, 0)  # the place of the loop among others
-        key = (-1, number) if first is None or not item.times else (first.constant, item.times[0])
-        nests.setdefault(key, []).append(item.name)
-    return list(nests.values())
+def nests_of(program: Program, depth: int = 1) -> list[list[str]]:
+    """Return the statements by the loop of so great a depth that they are in, as written; others are alone.
 
-
-def inner_nests(program: Program) -> list[list[str]]:
-    """Return the statements of every loop inside of another one, as written, where these are several."""
-    nests: dict[tuple[object, ...], list[str]] = {}
+    The outermost loops have a depth of 1.
+    """
+    nests: dict[object, list[str]] = {}
     for item in program.statements:
-        rows = [entry(item, at) for at in range(max(item.times, default=-1) + 1)]
-        for depth in range(2, len(item.iterators) + 1):
-            loops = [
-                row and (row.factors[:depth], row.parameters, row.constant) for row in rows[: item.times[depth - 1] + 1]
-            ]
-            if None not in loops:
-                nests.setdefault((depth, *loops), []).append(item.name)
-    return [names for names in nests.values() if len(names) > 1]
+        rows = [entry(item, at) for at in range(item.times[depth - 1] + 1)] if len(item.times) >= depth else [None]
+        own = tuple(row and (row.factors[:depth], row.parameters, row.constant) for row in rows)
+        nests.setdefault(item.name if None in own else own, []).append(item.name)
+    return list(nests.values())
 
 
 class Groups:
@@ -157,6 +146,7 @@ class Groups:
             self.reads.setdefault(name, reads_of(self.parts.flow, name))
         if any((self._distance(*pair) or 0) < 0 for pair in product(names, repeat=2)):
             return
+        yield from self.as_written(plain)
         groups: list[Step | BoxStep] = []
         for members in self._together(names):
             made = self._group(frozenset(members))
@@ -165,6 +155,10 @@ class Groups:
             groups.append(made)
         if self._ordered(groups) is not None:
             yield from (self.in_turns(plain, joined) for joined in self._fused(groups))
+
+    def as_written(self, plain: Step) -> Iterator[TurnsStep]:  # noqa: ARG002
+        """Yield turns that are tried before statements are joined."""
+        yield from ()
 
     def in_turns(self, plain: Step, groups: Sequence[Step | BoxStep]) -> TurnsStep:
         """Return the turns of groups for which there is an order."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.orders.turns import inner_nests, nests_of
+from shorthaul.affine.orders.turns import nests_of
 from shorthaul.affine.orders.upper_bound import AnyStep, closed, components
 from shorthaul.affine.tuning import ABOUT_THE_SAME, MOST_BOX_FUSIONS, MOST_FIRST_TRIES, WORTH_JOINING
 
@@ -56,16 +56,24 @@ def _in_first_boxes(flow: DataFlow, steps: Sequence[AnyStep], search: Boxes) -> 
     """Yield phases with one of them, a loop nest, or joined ones in the first boxes found, where that loads less.
 
     Those come first that load most for the work that is expected, before the best boxes of any take what there is.
-    Joined ones, and further placements where the first has no boxes, come when all others had their turn.
+    Joined ones, and further placements where the first has no boxes, come when all others had their turn, and behind
+    groups that take turns in loops without boxes.
     """
     result = list(steps)
-    parts = (*nests_of(flow.program), *inner_nests(flow.program), *(item.names for item in steps))
+    depths = range(1, 1 + max(len(item.iterators) for item in flow.program.statements))
+    parts = (*chain(*(nests_of(flow.program, depth) for depth in depths)), *(item.names for item in steps))
     waiting = {frozenset(names): _work(search, names) for names in parts}
     paid = {names: search.total(_inside(result, names)) for names in waiting}
-    tries = dict.fromkeys(waiting, 0)
-    given = {*waiting}
+    tries = {names: int(search.has_none(names)) for names in waiting}
+    given, is_turned = {*waiting}, False
     while waiting:
         names = max(waiting, key=lambda names: (names in given and not tries[names], paid[names] / waiting[names]))
+        if not is_turned and (tries[names] or names not in given):
+            is_turned = True
+            for turned in search.turned(result, first=True, without=True):
+                result = turned
+                paid |= {other: search.total(_inside(result, other)) for other in waiting}
+                yield result
         work = waiting.pop(names)
         inside = _inside(result, names)
         if paid[names] and all(names.issuperset(item.names) for item in inside):

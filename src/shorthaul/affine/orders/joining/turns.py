@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
+from math import prod
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -21,7 +22,7 @@ from shorthaul.affine.orders.placement import Placement, function_rows, loops, p
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import Groups, TurnsStep, nests_of
-from shorthaul.affine.tuning import LEAST_SHARE_JOINED, PLACEMENT_OPERATIONS
+from shorthaul.affine.tuning import LEAST_SHARE_JOINED, MOST_WRITTEN_FIRST, PLACEMENT_OPERATIONS
 
 if TYPE_CHECKING:
     from shorthaul.affine.orders.sized import Boxes
@@ -61,6 +62,24 @@ class SizedGroups(Groups):
         if not found:
             effort.step(0)  # raises what ended the search
         return min(found, key=lambda item: item.rate, default=None)
+
+    def as_written(self, plain: Step) -> Iterator[TurnsStep]:
+        """Yield the turns of the loops in the outer one, if all have boxes.
+
+        Not where they pass on few values inside, against the inputs that every step reads again.
+        """
+        if self.parts.pieces:
+            return
+        count, flow = self.boxes.counts.at(self.boxes.sizes), self.boxes.flow
+        nests = [item for item in nests_of(flow.program, 2) if {*item} <= {*plain.names}]
+        reads = [(names, name, item) for names in nests for name in names for item in self.boxes.reads[name]]
+        passed = sum(count((item.domain,)) for names, name, item in reads if item.source in {*names} - {name})
+        again = prod(read_in_every_step(flow, plain.names, self.boxes.sizes))
+        if passed > MOST_WRITTEN_FIRST * again:
+            found = [self._group(frozenset(names)) for names in nests]
+            groups = [item for item in found if isinstance(item, BoxStep) or (item and len(item.names) == 1)]
+            if len(groups) == len(found) and self._ordered(groups) is not None:
+                yield self.in_turns(plain, groups)
 
     def in_turns(self, plain: Step, groups: Sequence[Step | BoxStep]) -> TurnsStep:
         """Return the turns of groups for which there is an order, with what stays in memory from turn to turn."""
