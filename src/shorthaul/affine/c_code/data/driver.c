@@ -6,6 +6,7 @@
  */
 #define _POSIX_C_SOURCE 199309L
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
