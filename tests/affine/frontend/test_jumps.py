@@ -109,3 +109,18 @@ def test_parameters_are_set_anew() -> None:
     assert statement.domain.is_equal(
         isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "[n] -> { S0[i] : 0 <= 2i < n - 1 and i < 4 }")
     )
+
+
+def test_integers_have_the_values_of_their_types() -> None:
+    """Emitted loops count in ``long``: values of other types are cast, subscripts that types change are refused."""
+    text = "void f(unsigned n, double *x) {{ for (unsigned i = 0; i < n; i++) {{ {0} }} }}"
+    for body, value in (
+        ("x[i] = -i * 0.5;", "(-((unsigned)(i))) * 0.5"),
+        ("unsigned char c = i * 40; x[i] = c;", "((unsigned char)(((unsigned)(i)) * 40))"),
+        ("int c = i - 1; x[i] = c + 1u;", "((int)(((unsigned)(i)) - 1)) + 1u"),
+    ):
+        (statement,) = shorthaul.affine.program_from_text(text.format(body)).statements
+        assert "".join(item.text for item in statement.code) == f"x[(i)] = {value}"
+    for body in ("unsigned char c = (int)i - 1; x[i] = x[c];", "x[i] = x[(unsigned char)(i - 1)];"):
+        with pytest.raises(InputError, match="bits are others"):
+            shorthaul.affine.program_from_text(text.replace("unsigned", "int").format(body))

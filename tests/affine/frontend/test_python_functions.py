@@ -295,3 +295,22 @@ def test_wrong_python(body: str) -> None:
         shorthaul.affine.program_from_text(f"def f(a, b, n):\n    {body}\n")
     for part in WRONG_PYTHON[body]:
         assert part in str(caught.value), str(caught.value)
+
+
+def test_and_and_or_of_numbers_are_one_of_these() -> None:
+    text = "def f(x):\n  for i in range(len(x)):\n    x[i] = {0}"
+    for value, read in (
+        ("x[i] or 2.0", "(x[i]) ? (x[i]) : (2.0)"),
+        ("x[i] and 2.0", "(x[i]) ? (2.0) : (x[i])"),
+        ("x[i] > 1 or x[i] < 0", "(x[i] > 1) || (x[i] < 0)"),
+    ):
+        assert shorthaul.affine.program_from_text(text.format(value)).statements[0].text == f"x[i] = {read}"
+
+
+def test_subscripts_that_fall_below_zero_are_refused() -> None:
+    """They would be read from the end; where they are always above, or for some sizes alone, nothing is refused."""
+    text = "def f(x, y):\n  n = len(x)\n  for i in range({0}n):\n    y[i] = x[{1}]"
+    with pytest.raises(InputError, match="counts from the end"):
+        shorthaul.affine.program_from_text(text.format("", "i - 2"))
+    for start, at in (("2, ", "i - 2"), ("", "(i - 2) % n"), ("", "n - 2"), ("", "-2")):
+        shorthaul.affine.program_from_text(text.format(start, at))

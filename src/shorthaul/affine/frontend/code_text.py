@@ -8,7 +8,7 @@ from typing import Any
 import islpy as isl
 from pycparser import c_ast, c_generator
 
-from shorthaul.affine.frontend.expressions import COMPARISONS, Names, c_text
+from shorthaul.affine.frontend.expressions import BITS, COMPARISONS, Names, c_text, is_unsigned, kind_of
 from shorthaul.affine.frontend.parser import Region
 from shorthaul.affine.frontend.rewriting.trees import NUMBERS, names_in, nodes, words_of
 from shorthaul.affine.frontend.symbols import Symbols
@@ -35,12 +35,22 @@ def fragments(
     writer = _Writer(names, tags)
     writer.inside = 1
     pieces = [Fragment(writer.visit(target), f"{statement}.w", tags.get(c_text(target))), Fragment(f" {operator} ")]
-    writer.inside = 0
+    writer.inside, writer.wraps = 0, _is_mixed(value, names)
     for piece in writer.visit(value).split(_MARK):
         tag, found, text = piece.partition(_END)
         if piece:
             pieces.append(Fragment(" ".join((text if found else piece).split("\n")), tag if found else None))
     return tuple(pieces)
+
+
+def _is_mixed(value: Any, names: Names) -> bool:
+    """Return whether some number of a value has no sign, or few bits."""
+    found = [item for item in nodes([value]) if isinstance(item, c_ast.ID | c_ast.Constant | c_ast.Cast)]
+    inner = [item for item in found if isinstance(item, c_ast.ID) and item.name not in names.iterators]
+    return any(
+        is_unsigned(item, names) or (isinstance(item, c_ast.ID) and BITS.keys() & kind_of(item.name, names))
+        for item in found
+    ) or any(_is_mixed(names.locals[item.name], names) for item in inner if item.name in names.locals)
 
 
 #: What encloses an access, and what ends its tag, in text that is being written.
@@ -54,20 +64,20 @@ class _Writer(c_generator.CGenerator):  # type: ignore[misc]
         super().__init__()
         self.names, self.tags = names, tags
         self.inside = 0
-        self.wraps = False  #: numbers without a sign may fall below 0
+        self.wraps = False  #: numbers may leave their types
 
     def visit_BinaryOp(self, node: Any) -> str:  # noqa: N802
         before = self.wraps
-        if node.op in ({*COMPARISONS, "%", "/", ">>"} if self.inside else {*COMPARISONS, "%", "/", ">>", "-"}):
+        if self.inside and node.op in {*COMPARISONS, "%", "/", ">>"}:
             self.wraps |= any(getattr(item, "op", "") == "-" for item in nodes([node]))
         text = super().visit_BinaryOp(node)
         self.wraps = before
         return str(text)
 
     def _plain(self, name: str, text: str) -> str:
-        """Return an integer, which has a sign in emitted loops, without one where it is computed so."""
-        known = self.names.unsigned or {}
-        return f"(({known[name]}){text})" if self.wraps and name in known else text
+        """Return an integer, which is a long in emitted loops, of its type where that may matter."""
+        kind = (self.names.kinds or {}).get(name, "")
+        return f"(({kind}){text})" if self.wraps and kind else text
 
     def visit_ID(self, node: Any) -> str:  # noqa: N802
         if node.name in self.names.iterators:
@@ -76,7 +86,7 @@ class _Writer(c_generator.CGenerator):  # type: ignore[misc]
         if node.name in self.names.parameters:
             return self._plain(node.name, str(node.name))
         if node.name in self.names.locals:
-            return f"({self.visit(self.names.locals[node.name])})"
+            return self._plain(node.name, f"({self.visit(self.names.locals[node.name])})")
         return self._marked(node, str(node.name))
 
     def visit_ArrayRef(self, node: Any) -> str:  # noqa: N802

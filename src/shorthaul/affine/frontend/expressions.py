@@ -37,7 +37,7 @@ class Names:
     parameters: dict[str, None] = field(default_factory=dict)  #: in the order of first use
     reached: isl.Set | None = None  #: the iterations at which expressions are evaluated, where that is known
     assumed: list[isl.Set] = field(default_factory=list)  #: what has to hold for the parameters
-    unsigned: Mapping[str, str] | None = None  #: types without a sign; None where no integer is taken to fall below 0
+    kinds: Mapping[str, str] | None = None  #: types of integers; None where none is taken to leave its type
 
     @property
     def fixed(self) -> dict[str, int]:
@@ -127,7 +127,7 @@ def affine(node: Any, names: Names) -> isl.PwAff:
     if isinstance(node, c_ast.ID):
         return _identifier(node, names)
     if isinstance(node, c_ast.Cast):
-        return affine(node.expr, names)
+        return _kept(node, affine(node.expr, names), {*words_of(node.to_type.type)}, names)
     if isinstance(node, c_ast.UnaryOp) and node.op in {"-", "+"}:
         inner = affine(node.expr, names)
         return inner.neg() if node.op == "-" else inner
@@ -159,7 +159,7 @@ def _identifier(node: Any, names: Names) -> isl.PwAff:
     if name in names.iterators:
         return names.iterators[name]
     if name in names.locals:
-        return affine(names.locals[name], names)
+        return _kept(node, affine(names.locals[name], names), kind_of(name, names), names)
     if name in names.written:
         raise not_affine(node, names, f"{name} is assigned inside the region", "use the loop iterators and parameters")
     if name in names.data:
@@ -167,6 +167,21 @@ def _identifier(node: Any, names: Names) -> isl.PwAff:
     names.parameters.setdefault(name)
     return variable(name)
 
+
+def _kept(node: Any, value: isl.PwAff, words: set[str], names: Names) -> isl.PwAff:
+    """Return a value that a type of a few bits keeps as it is."""
+    bits = min((BITS[word] for word in words & BITS.keys()), default=0)
+    if not bits or names.kinds is None or names.reached is None:
+        return value
+    least = 0 if bits == 1 or words & UNSIGNED else -(2 ** (bits - 1))
+    outside = value.lt_set(integer(least)).union(value.ge_set(integer(least + 2**bits))).intersect(names.reached)
+    if outside.is_empty() or names.assume_none(outside, ()):
+        return value
+    raise not_affine(node, names, f"values beyond {bits} bits are others", "give it a type of more bits, as int")
+
+
+#: Types of a few bits.
+BITS: Final = {"char": 8, "int8_t": 8, "uint8_t": 8, "short": 16, "int16_t": 16, "uint16_t": 16, "bool": 1, "_Bool": 1}
 
 #: The most bits that a 64-bit integer can be shifted by without leaving its range.
 MOST_SHIFTED: Final = 62
@@ -268,14 +283,22 @@ def _by_unknown(node: Any, names: Names, *, floors: bool = False) -> isl.PwAff:
     return result.intersect_params(names.reached).coalesce()
 
 
+def kind_of(name: str, names: Names) -> set[str]:
+    """Return the words of an integer's type."""
+    return {*(names.kinds or {}).get(name, "").split()}
+
+
+def _is_unsigned(words: set[str]) -> bool:
+    return bool(words & UNSIGNED) and not words & SHORT
+
+
 def is_unsigned(node: Any, names: Names) -> bool:
     """Return whether an expression is computed without a sign."""
     if isinstance(node, c_ast.Cast):
-        words = {*words_of(node.to_type.type)}
-        return bool(words & UNSIGNED) and not words & SHORT
+        return _is_unsigned({*words_of(node.to_type.type)})
     if isinstance(node, c_ast.ID):
         inner = names.locals.get(node.name) if node.name not in names.iterators else None
-        return node.name in (names.unsigned or {}) or (inner is not None and is_unsigned(inner, names))
+        return _is_unsigned(kind_of(node.name, names)) or (inner is not None and is_unsigned(inner, names))
     if isinstance(node, c_ast.BinaryOp):
         sides = [node.left] if node.op in {"<<", ">>"} else [node.left, node.right]
         return node.op not in {"&&", "||"} and any(is_unsigned(item, names) for item in sides)
@@ -286,7 +309,7 @@ def is_unsigned(node: Any, names: Names) -> bool:
 
 def _below_zero(node: Any, value: isl.PwAff, names: Names) -> isl.Set | None:
     """Return where the value of an expression without a sign would fall below 0; None if that need not be."""
-    if names.unsigned is None or names.reached is None or not is_unsigned(node, names):
+    if names.kinds is None or names.reached is None or not is_unsigned(node, names):
         return None
     found = value.lt_set(integer(0)).intersect(names.reached)
     for name in names.parameters:

@@ -71,6 +71,18 @@ def _outside(extent: Any, written: Any, access: Access, names: Names) -> InputEr
     )
 
 
+def refuse_from_end(access: Access, subscripts: Sequence[isl.PwAff], names: Names) -> None:
+    """Raise :class:`InputError` for a subscript that is below 0 in some iteration, whatever the sizes are."""
+    for value in subscripts:
+        below = value.lt_set(integer(0)).intersect(access.params)
+        if not below.is_empty() and not replace(names, reached=access.params).assume_none(below, names.parameters):
+            problem, cure = (
+                "the subscript falls below 0, where it counts from the end",
+                "write (i - 1) % n for that",
+            )
+            raise InputError(problem, place=str(names.place(access.node)), value=c_text(access.node), cure=cure)
+
+
 def reach(statements: Sequence[Statement], array: str, axis: int) -> Any:
     """Return one more than the largest subscript of an axis, in C."""
     uses = [item for statement in statements for item in (*statement.reads, statement.write) if item.array == array]

@@ -42,7 +42,7 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
             place=str(names.place(node)),
             allowed=f"loops in up to {_MOST_NESTED} levels",
         )
-    names = replace(names, unsigned=None)  # a loop that wraps has no end
+    names = replace(names, kinds=None)  # a loop that wraps has no end
     name, start = _start(node, names)
     step = _step(node, name, names)
     _require_integer(node, name, step, names)

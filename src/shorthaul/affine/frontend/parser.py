@@ -85,6 +85,7 @@ class Region:
     renamed: Mapping[str, str] = field(default_factory=dict)  #: what names that hid others were
     tables: Mapping[str, str] = field(default_factory=dict)  #: arrays that keep the values of their declarations, in C
     signature: Signature = Signature()
+    counts_from_end: bool = False  #: subscripts below 0 are those from the end, as in Python
 
     def place(self, node: Any) -> Place:
         """Return where in the file ``node`` stands."""

@@ -37,7 +37,7 @@ from shorthaul.affine.frontend.expressions import (
     named_dims,
     variable,
 )
-from shorthaul.affine.frontend.extents import complete_extents, refuse_outside
+from shorthaul.affine.frontend.extents import complete_extents, refuse_from_end, refuse_outside
 from shorthaul.affine.frontend.loops import by_factors, from_failure_on, iterations
 from shorthaul.affine.frontend.parser import Region, parse
 from shorthaul.affine.frontend.phases import phases
@@ -182,7 +182,7 @@ class _Builder:
             parameters=self.parameters,
             reached=scope.params,
             assumed=self.assumed,
-            unsigned=self.symbols.unsigned,
+            kinds=self.symbols.kinds,
         )
 
     def build(self, text: str) -> Program:
@@ -195,11 +195,12 @@ class _Builder:
             first, cure = c_text(self.region.body[0])[:80], "put the assignments of the kernel between the pragmas"
             raise InputError("the region has no assignment", place=place, value=first, cure=cure)
         elements = self.elements()
+        for draft, access in self.accesses() if self.region.counts_from_end else ():
+            refuse_from_end(access, elements[id(access)], self.names(draft.scope))
         # a parameter of an inner nest must not bear the name of an iterator of another one
         parameters = tuple(self.parameters)
         context = self.context(parameters)
-        length = max(len(draft.scope.time) for draft in self.drafts)
-        statements = tuple(self.statements(elements, length, context.get_space()))
+        statements = tuple(self.statements(elements, context.get_space()))
         self.within_extents(elements)  # last: isl drops redundant constraints of the sets it looks at
         integers = self.region.text.integers
         defaults = {name: integers[name] for name in parameters if name in integers}
@@ -407,13 +408,12 @@ class _Builder:
             declared = self.symbols.declared.get(access.array)
             refuse_outside(declared, access, elements[id(access)], names, draft.scope.iterators, draft.scope.locals)
 
-    def statements(
-        self, elements: dict[int, tuple[isl.PwAff, ...]], length: int, space: isl.Space
-    ) -> Iterator[Statement]:
+    def statements(self, elements: dict[int, tuple[isl.PwAff, ...]], space: isl.Space) -> Iterator[Statement]:
         """Yield the statements. In time, a loop that is a coordinate of none of them has numbers without gaps.
 
         So the loops over tiles need no remainders, with which isl finds wrong maxima.
         """
+        length = max(len(draft.scope.time) for draft in self.drafts)
         domains = [bound_set(item.scope.params, item.scope.iterators, f"S{at}") for at, item in enumerate(self.drafts)]
         kept = [independent(domain) for domain in domains]
         needed = {item.scope.loop(at) for item, mine in zip(self.drafts, kept, strict=True) for at in mine}

@@ -11,7 +11,7 @@ from pycparser import c_ast
 from shorthaul.affine.frontend.constants import NO_LITERALS
 from shorthaul.affine.frontend.expressions import c_text
 from shorthaul.affine.frontend.parser import Region
-from shorthaul.affine.frontend.rewriting.trees import SHORT, UNSIGNED, assigned, is_integer, nodes, words_of
+from shorthaul.affine.frontend.rewriting.trees import assigned, is_integer, nodes, words_of
 
 _BYTES = {"float": 4, "char": 1, "short": 2, "int": 4, "unsigned": 4, "bool": 1, "_Bool": 1}
 
@@ -20,7 +20,7 @@ _BYTES = {"float": 4, "char": 1, "short": 2, "int": 4, "unsigned": 4, "bool": 1,
 class Symbols:
     """``written``: identifiers assigned in the region (loop iterators among them); ``data``: those that are no
     integers; ``constants``: integers with a value known before the region; ``loops``: loop iterators;
-    ``declared``: the types of all that is declared in the file; ``unsigned``: those of integers without a sign.
+    ``declared``: the types of all that is declared in the file; ``kinds``: those of integers, in words.
     """
 
     written: frozenset[str]
@@ -28,7 +28,7 @@ class Symbols:
     constants: Mapping[str, Any]
     loops: frozenset[str]
     declared: Mapping[str, Any]
-    unsigned: Mapping[str, str]
+    kinds: Mapping[str, str]
 
 
 def symbols(region: Region) -> Symbols:
@@ -74,8 +74,8 @@ def symbols(region: Region) -> Symbols:
         *((item.name, item.type) for item in nodes(region.body) if isinstance(item, c_ast.Decl)),
     ]
     words = [(name, words_of(kind)) for name, kind in given if isinstance(kind, c_ast.TypeDecl)]
-    unsigned = {name: " ".join(found) for name, found in words if {*found} & UNSIGNED and not {*found} & SHORT}
-    return Symbols(frozenset(written), frozenset(data), constants, frozenset(loops), declared, unsigned)
+    kinds = {name: " ".join(found) for name, found in words if name not in data}
+    return Symbols(frozenset(written), frozenset(data), constants, frozenset(loops), declared, kinds)
 
 
 def _of_data(body: Any, data: set[str], others: set[str]) -> set[str]:

@@ -180,3 +180,18 @@ def minus(node: Any, amount: int) -> Any:
     if amount < 0:
         return c_ast.BinaryOp("+", node, c_ast.Constant("int", str(-amount), node.coord), node.coord)
     return c_ast.BinaryOp("-", node, c_ast.Constant("int", str(amount), node.coord), node.coord)
+
+
+def one_of(values: Sequence[Any], operator: str, at: Any) -> Any:
+    """Return what ``and`` and ``or`` of numbers are, one of these, as a choice in C."""
+    result = values[-1]
+    for item in reversed(values[:-1]):
+        result = c_ast.TernaryOp(item, *((item, result) if operator == "||" else (result, item)), at)
+    return result
+
+
+def is_test(node: ast.expr) -> bool:
+    """Return whether an expression is true or false, so that ``and`` and ``or`` are as well."""
+    inner = node.values if isinstance(node, ast.BoolOp) else []
+    negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    return isinstance(node, ast.Compare) or negated or (bool(inner) and all(map(is_test, inner)))

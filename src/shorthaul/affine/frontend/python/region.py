@@ -32,11 +32,13 @@ from shorthaul.affine.frontend.python.pieces import (
     coord_of,
     fail,
     is_integer,
+    is_test,
     is_text,
     minus,
     names_in,
     new_extents,
     number_of,
+    one_of,
     shape_of,
 )
 from shorthaul.affine.frontend.rewriting.choices import with_conditions_kept
@@ -157,7 +159,7 @@ class _Translator:
         kept, kind = "" if value in self.arguments else value, declarations.get(self.value_name)
         text = Preprocessed(tuple(source.splitlines()), self.globals, ())
         signature = Signature((), own, value=value, local=kept, kind=kind)
-        return Region(self.function.name, tuple(made), declarations, {}, text, signature=signature)
+        return Region(self.function.name, tuple(made), declarations, {}, text, {}, {}, signature, counts_from_end=True)
 
     def counted_out(self, items: list[Any], declarations: dict[str, Any]) -> list[Any]:
         """Return statements with values in place of the integers that they count."""
@@ -294,10 +296,8 @@ class _Translator:
                 result.append(c_ast.If(self.value(item.test, index=True), then, other, coord_of(item)))
             elif isinstance(item, ast.Assign | ast.AugAssign | ast.AnnAssign):
                 result += self.assignment(item)
-            elif isinstance(item, ast.Continue):
-                result.append(c_ast.Continue(coord_of(item)))
-            elif isinstance(item, ast.Break):
-                result.append(c_ast.Break(coord_of(item)))
+            elif isinstance(item, ast.Continue | ast.Break):
+                result.append((c_ast.Continue if isinstance(item, ast.Continue) else c_ast.Break)(coord_of(item)))
             elif isinstance(item, ast.With | ast.Try):
                 fail(item, "is not static control")
             elif not is_text(item) and not isinstance(item, ast.Pass | ast.Assert | ast.Import | ast.ImportFrom):
@@ -443,7 +443,8 @@ class _Translator:
             sign = "!" if isinstance(node.op, ast.Not) else "-" if isinstance(node.op, ast.USub) else "+"
             return c_ast.UnaryOp(sign, inner(node.operand), at)
         if isinstance(node, ast.BoolOp):
-            return joined([inner(item) for item in node.values], "&&" if isinstance(node.op, ast.And) else "||", at)
+            make = joined if index or all(map(is_test, node.values)) else one_of
+            return make([inner(item) for item in node.values], "&&" if isinstance(node.op, ast.And) else "||", at)
         if isinstance(node, ast.Compare) and all(type(op) in _COMPARED for op in node.ops):
             values = [inner(item) for item in (node.left, *node.comparators)]
             pairs = zip(node.ops, values, values[1:], strict=False)
