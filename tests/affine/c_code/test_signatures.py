@@ -9,6 +9,7 @@ import pytest
 from tests.affine.c_code.test_code import SANITIZED, assert_agrees, made, needs_compiler, run
 
 from shorthaul.affine import program_from_text
+from shorthaul.core.errors import InputError
 
 
 def head_of(text: str) -> str:
@@ -70,3 +71,25 @@ def test_arguments_are_those_of_the_file(tmp_path: Path) -> None:
     assert "these names: last." in text
     assert "no argument of these names, as others stand for them: p." in text
     assert_agrees(run(text, tmp_path, *SANITIZED))
+
+
+def test_what_no_file_can_have_is_refused() -> None:
+    """Structures that are returned, and names of the emitted file, were lost or hidden without a word."""
+    structure = (
+        "struct p { double x; }; struct p f(struct p r, int n) { for (int i = 0; i < n; i++) r.x += 1; return r; }"
+    )
+    with pytest.raises(InputError, match="line 1 column 36: the function returns a structure"):
+        program_from_text(structure)
+    with pytest.raises(InputError, match="name of the emitted file"):
+        made("void f(int n, double *sh_wrong) { for (int i = 0; i < n; i++) sh_wrong[i] = 0; }", "n=9,S=20")
+
+
+def test_copies_out_of_buffers_have_loops() -> None:
+    """They are no statements of the program, so nothing is known of the data that they use."""
+    text = """void f(int n, double A[n][n], double B[n][n], double C[n][n]) {
+      for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) C[i][j] = 0;
+      for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) C[i][j] += A[i][k] * B[k][j];
+      C[0][0] = 0;
+      for (int i = 0; i < n; i++) C[0][0] += A[i][i];
+    }"""
+    assert "COPY(" in made(text, "n=5,S=5")["code"]

@@ -191,3 +191,17 @@ def test_variances_are_means_of_squares() -> None:
     texts.append(f"def f(X, Y):\n    Y[:, :] = X - np.sqrt({squares})")
     first, second = ([item.text for item in program_from_text(text).statements] for text in texts)
     assert first == second
+
+
+def test_dots_of_einsum_stand_for_axes() -> None:
+    text = """import numpy as np
+def f(A, B, C):
+    b, i, j = A.shape
+    i, j = B.shape
+    {0}b, i = C.shape
+    C[:, :] = np.einsum({1}, A, B)"""
+    found = [program_from_text(text.format("", value)) for value in ("'...j,...j->...'", "'bij,ij->bi'")]
+    assert [item.text for item in found[0].statements] == [item.text for item in found[1].statements]
+    with pytest.raises(InputError, match="which axes the dots stand for") as error:
+        program_from_text(text.format("", "'...ij,...ij->...i'"))
+    assert "'aij,aij->ai'" in str(error.value)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Final
 
 import islpy as isl
 
@@ -66,11 +67,18 @@ def _room(buffer: Buffer) -> str:
     return f"a value per iteration of {buffer.depth} loops"
 
 
+#: Names of the emitted file that a program's would hide.
+_OWN: Final = re.compile(r"sh_\w*|first_origin|PARALLEL|VECTOR|LINKAGE|OUTSIDE")
+
+
 class _File:
     def __init__(self, program: Program, order: LegalOrder, sizes: Mapping[str, int], remarks: Sequence[str]) -> None:
         self.program, self.order, self.sizes, self.remarks = program, order, sizes, remarks
         self.code = program.code
         self.name = program.name
+        for name in (*self.code.declarations, *self.code.integers):
+            if _OWN.fullmatch(name):
+                raise InputError("is a name of the emitted file", place="identifier", value=name, cure="rename it")
         writes = {item.write.array for item in program.statements}
         known = self.code.arguments
         self.data = [

@@ -182,7 +182,7 @@ class _Printer:
 
     def _used(self, parts: frozenset[str]) -> frozenset[str]:
         """Return the local data that some of the parts use."""
-        return frozenset[str]().union(*(self.used[self.parts[name].statement] for name in parts))
+        return frozenset[str]().union(*(self.used.get(self.parts[name].statement, frozenset()) for name in parts))
 
     def _escaped(self, parts: frozenset[str], at: int) -> frozenset[str]:
         """Return the local data of an iteration of the loop for entry ``at`` of which parts outside use a value."""
@@ -237,7 +237,7 @@ class _Printer:
         calls = [line for item in users for line in self._call(item, walked | {*entries}).lines]
         lines = self._for_strip(node, calls)
         executed = frozenset(part.name for part in parts)
-        own = frozenset[str]().union(*(self.used[part.statement] for part in parts))
+        own = frozenset[str]().union(*(self.used.get(part.statement, frozenset()) for part in parts))
         lines = [*self._declared([name for name in own if self.local[name] > entries[-1]]), *lines]
         for loop in reversed(chain[1:]):
             head = ["VECTOR"] if loop is chain[-1] and not carried and not self._has_arrays(executed) else []

@@ -76,7 +76,8 @@ def _letters(text: str) -> tuple[list[str], str]:
     for item in (*operands, result):
         wrong = re.search(r"[^a-zA-Z]", item)
         if wrong:
-            cure = "name every axis" if "." in item else "write letters only"
+            named = text.strip().replace("...", next(letter for letter in "zbnuvwxy" if letter not in text))
+            cure = f"name every axis: '{named}' has one for the dots" if "..." in item else "write letters only"
             raise InputError("is no sum of products", place="einsum", value=wrong[0], allowed=_ALLOWED, cure=cure)
         if len(item) > _MOST_AXES:
             cure = "write the axes that the operand has"

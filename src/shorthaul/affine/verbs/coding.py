@@ -92,10 +92,9 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         order, text = _written(program, order, flow, sizes, search)
         written = order
         order, replayed = _better(program, order, flow, sizes, capacities, search)
-        if order is not written:
-            with charged_to(Search()):
-                text = c_file(program, order, sizes, remarks_of(order))
-        loads = order.loads(less) if order.room <= kept else None
+        with charged_to(Search()):  # what the answer states is counted in whole
+            text = text if order is written else c_file(program, order, sizes, remarks_of(order))
+            loads = order.loads(less) if order.room <= kept else None
         wanted = BoundOptions(profile=options.profile)
         found = lower_bound(program, wanted, flow=flow, search=search, share=tuning.LOWER_SHARE)
         least = bound_of(program, found, sizes, flow)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,7 +97,7 @@ class Views:
         elif isinstance(node, ast.Call) and called_name(node) == "einsum" and isinstance(node.args[0], ast.Constant):
             for text, item in zip(str(node.args[0].value).split("->")[0].split(","), node.args[1:], strict=False):
                 if isinstance(item, ast.Name):
-                    self.note_axes(item.id, len(text.strip()))
+                    self.note_axes(item.id, len(text.strip().replace("...", "")))
 
     def note_axes(self, name: str, count: int) -> None:
         """Note that an array has ``count`` axes at least."""
@@ -416,8 +417,16 @@ class Views:
         text = str(arguments[0].value) if isinstance(arguments[0], ast.Constant) else ""
         left, arrow, right = text.replace(" ", "").partition("->")
         parts, views = left.split(","), [self.view(item) for item in arguments[1:]]
+        free = [item for item in string.ascii_letters if item not in text][:10]
+        shared = [len(view.lengths) + 3 - len(part) for part, view in zip(parts, views, strict=False) if "..." in part]
+        dots, named = "".join(free[: max(shared, default=0)]), text.replace("...", free[0])
+        if shared and min(shared) < 1:
+            fail(node, "nothing tells which axes the dots stand for", f"name the shapes, or the axis: '{named}'")
+        spread = (dots[len(part) - 3 - len(view.lengths) :] for part, view in zip(parts, views, strict=False))
+        parts = [part.replace("...", one) for part, one in zip(parts, spread, strict=False)]
         letters = "".join(parts)
-        right = right if arrow else "".join(sorted({item for item in letters if letters.count(item) == 1}))
+        once = "".join(sorted({item for item in letters if letters.count(item) == 1 and item not in dots}))
+        right = right.replace("...", dots) if arrow else dots + once
         fits = len(parts) == len(views) and all(
             len(part) == len(view.lengths) for part, view in zip(parts, views, strict=False)
         )

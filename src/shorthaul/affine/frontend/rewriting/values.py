@@ -19,6 +19,7 @@ from shorthaul.affine.frontend.rewriting.trees import (
     rewritten,
     statements_of,
 )
+from shorthaul.core.errors import InputError
 
 #: What is evaluated with all that is inside of it.
 _TERMS = (c_ast.BinaryOp, c_ast.UnaryOp, c_ast.Cast, c_ast.ArrayRef, c_ast.FuncCall)
@@ -76,6 +77,12 @@ def as_returned(items: Sequence[Any], value: Any) -> list[Any]:
 def with_value_set(definition: Any, kinds: dict[str, Any]) -> str:
     """Let a function set a variable where it returns a number; return its name, "" if there is none."""
     returned = any(isinstance(node, c_ast.Return) and node.expr is not None for node in nodes([definition.body]))
+    if returned and isinstance(getattr(definition.decl.type.type, "type", None), c_ast.Struct | c_ast.Union):
+        place, cure = (
+            "line {} column {}".format(*str(definition.coord).split(":")[-2:]),
+            "return a number, and set the others by pointers",
+        )
+        raise InputError("the function returns a structure", place=place, value=definition.decl.name, cure=cure)
     if not returned or not words_of_scalar(definition.decl.type):
         return ""
     name = definition.decl.name
