@@ -93,3 +93,14 @@ def test_copies_out_of_buffers_have_loops() -> None:
       for (int i = 0; i < n; i++) C[0][0] += A[i][i];
     }"""
     assert "COPY(" in made(text, "n=5,S=5")["code"]
+
+
+def test_boxes_of_data_that_others_have_read() -> None:
+    """Every element of ``c`` is known when every second one is read: there is none of which bounds could be told."""
+    text = """double f(int n, int m, double A[n][m], double *b, double *c) {
+      double s = 0;
+      for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { c[i] += A[i][j] * b[j]; s += c[i]; }
+      for (int i = n - 1; i > 0; i -= 2) c[i] += c[i - 1];
+      return s;
+    }"""
+    assert "f_tiled" in made(text, "n=7,m=5,S=8")["code"]

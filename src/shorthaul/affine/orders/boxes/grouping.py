@@ -464,9 +464,8 @@ class Grouping:
 
 def _bounds(group: _Group, lattice: Lattice) -> tuple[tuple[int, int], ...]:
     """Return the least and the largest value of every subscript on its lattice; nothing where they are not known."""
-    if len(group.elements) < len(group.places):
+    if len(group.elements) < len(group.places) or not (ends := _ends(union(group.elements))):
         return ()
-    ends = _ends(union(group.elements))
     return tuple(
         (-((rest - low) // step), (high - rest) // step)
         for (low, high), (step, rest) in zip(ends, lattice, strict=True)
