@@ -21,7 +21,6 @@ from shorthaul.affine.orders.boxes.fixed import refitted
 from shorthaul.affine.orders.boxes.steps import WholeStep
 from shorthaul.affine.orders.joining.panels import improved
 from shorthaul.affine.orders.joining.phases import divides_a_nest, tried
-from shorthaul.affine.orders.joining.turns import read_from_elsewhere
 from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.tile_policy import Counts
 from shorthaul.affine.orders.upper_bound import AnyStep, Formulas, UpperBound, in_order
@@ -160,11 +159,6 @@ class SizedSearch:
     def _whole(self) -> WholeStep | None:
         return self.boxes.whole()
 
-    @cached_property
-    def _least(self) -> float:
-        boxes = self.boxes
-        return read_from_elsewhere(self.flow, boxes.reads, boxes.sizes) * sum(boxes.weights.values())
-
     def further(self, upper: UpperBound, *, first: bool = False, improves: bool = True) -> UpperBound:
         """Return the best order once the search has gone on from ``upper``, to its end or to that of its effort.
 
@@ -184,7 +178,7 @@ class SizedSearch:
             self._keep(self.best)
             return
         self._take(upper)
-        least = self._least
+        least = boxes.least(boxes.reads)
         for steps in tried(self.flow, upper.steps, boxes, first=first):
             ordered = in_order(self.flow, steps or found.steps)  # fewer where phases need one another
             if steps and len(ordered) == len(steps) and boxes.total(steps) < boxes.total(found.steps):
@@ -200,8 +194,9 @@ class SizedSearch:
     def is_poor(self, plain: UpperBound) -> bool:
         """True if the best order keeps little of what ``plain`` loads, and is not near what is read from elsewhere."""
         best = self.best or plain
-        loads = self.boxes.total(best.steps)
-        return best is plain or (loads > POOR * self.boxes.total(plain.steps) and NEAR_THE_INPUTS * loads > self._least)
+        boxes, loads = self.boxes, self.boxes.total(best.steps)
+        is_far = NEAR_THE_INPUTS * loads > boxes.least(boxes.reads)
+        return best is plain or (loads > POOR * boxes.total(plain.steps) and is_far)
 
     def fit(self, other: SizedSearch) -> None:
         """Take the best order of ``other``, found for another S, fitted to this one, if it loads less."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import chain, combinations, islice
 
 import islpy as isl
@@ -101,6 +101,7 @@ class Boxes:
         self._known: dict[frozenset[str], BoxStep | None] = {}
         self._making: dict[frozenset[str], Iterator[BoxStep | None]] = {}
         self.stays = Known()
+        self._elsewhere = cache(partial(read_from_elsewhere, flow, sizes=sizes))
         self._costs: dict[int, tuple[AnyStep, float]] = {}  # with the phase, so that its number stays its own
 
     def cost(self, step: AnyStep) -> float:
@@ -115,6 +116,10 @@ class Boxes:
     def total(self, steps: Iterable[AnyStep]) -> float:
         """Return the loads of phases into all memories, weighted."""
         return sum(map(self.cost, steps))
+
+    def least(self, names: Iterable[str]) -> float:
+        """Return what no order of the statements ``names`` loads less than: what they read from elsewhere, weighted."""
+        return self._elsewhere(frozenset(names)) * sum(self.weights.values())
 
     def instances(self, step: AnyStep) -> int:
         """Return how many instances a phase has."""
@@ -256,7 +261,7 @@ class Boxes:
         names = frozenset(plain.names)
         if not any(len(run) > 1 and names == frozenset(chain(*run)) for run in self.runs):
             return None
-        if names in self._turned or read_from_elsewhere(self.flow, names, self.sizes) < ABOUT_THE_SAME * below:
+        if names in self._turned or self.least(names) < ABOUT_THE_SAME * below:
             return self.best_turns(plain)
         return None
 
@@ -288,10 +293,9 @@ class Boxes:
             inside = Boxes(parts.flow, self.sizes, self.small, self.weights, self.slack, rows)
             yield SizedGroups(inside, self.small, parts).best(plain)
         best = self._turned[frozenset(plain.names)]
-        if self.slack == NO_SLACK and len(self.weights) == 1 and best is not None:
-            least = read_from_elsewhere(self.flow, plain.names, self.sizes)
-            if self.cost(best) > WORTH_TWO_STEPS * least:
-                yield two_steps(self, plain)
+        is_alone = self.slack == NO_SLACK and len(self.weights) == 1
+        if is_alone and best is not None and self.cost(best) > WORTH_TWO_STEPS * self.least(plain.names):
+            yield two_steps(self, plain)
 
     @cached_property
     def runs(self) -> list[list[list[str]]]:
@@ -337,24 +341,21 @@ class Boxes:
     def _made(self, chosen: frozenset[str], stepped: Callable[[Placement], bool] | None) -> Iterator[BoxStep | None]:
         """Yield statements in boxes, the best so far: in one placement after the other, spilling, in skewed loops.
 
-        Loops as written are skewed as soon as boxes of the first placement load much.
+        Loops as written are skewed as soon as boxes of the first placement load much, if not all of its may be cut.
         """
         ordered = [item.name for item in self.flow.program.statements if item.name in chosen]
-        found, options, least, good = None, [], 0.0, 0.0
+        found, options, written = None, [], True
         for option in self._freest(ordered, stepped):
             options.append(option)
             made = self._boxed(ordered, [option], stepped is not None)
             if found is None or (made is not None and self.cost(made) < self.cost(found)):
                 found = made
                 yield found
-                if found is not None and stepped is None:
-                    least = least or read_from_elsewhere(self.flow, ordered, self.sizes) * sum(self.weights.values())
-                    if self.cost(found) * (1 + self.slack.strips) <= least:
-                        return  # no others load less
-            if len(options) == 1 and stepped is None:
-                inputs = least or read_from_elsewhere(self.flow, ordered, self.sizes)
-                good = min(POOR * self.cost(self.plain(ordered)), POOR_FOR_INPUTS * inputs)
-                made = self.in_skewed_loops(ordered) if found is None or self.cost(found) > good else None
+                if stepped is None and found and self.cost(found) * (1 + self.slack.strips) <= self.least(ordered):
+                    return  # no others load less
+            if len(options) == 1 and stepped is None and _most_tiled(option) < len(option[0][ordered[0]]):
+                made = self.in_skewed_loops(ordered) if self._is_poor(found or self.plain(ordered)) else None
+                written = False
                 if made is not None and (found is None or self.cost(made) < self.cost(found)):
                     found = made
                     yield found
@@ -364,19 +365,23 @@ class Boxes:
         if found is None or self.cost(found) >= self.cost(plain):  # not even one instance fits
             found = self._boxed(ordered, options, stepped=False, spilling=True)
             yield found
-        if self.cost(found or plain) > good:
+        if self._is_poor(found or plain):
             others = placements(self.counts.distances, ordered, self.reads, wanted=lambda _: True)
-            made = self.in_skewed_loops(ordered, next(others, {}))
-            if made is not None and (found is None or self.cost(made) < self.cost(found)):
-                yield made
+            for placement in chain((None,) if written else (), islice(others, 1)):
+                made = self.in_skewed_loops(ordered, placement)
+                if made is not None and (found is None or self.cost(made) < self.cost(found)):
+                    found = made
+                    yield found
 
-    def _written(self, names: Iterable[str]) -> Placement:
-        return as_written([self.flow.program.by_name[name] for name in names])
+    def _is_poor(self, step: AnyStep) -> bool:
+        """True if a phase loads much of its uses, or for what it reads from elsewhere."""
+        return self.cost(step) > min(POOR * self.cost(self.plain(step.names)), POOR_FOR_INPUTS * self.least(step.names))
 
     def in_skewed_loops(self, names: Sequence[str], placement: Placement | None = None) -> BoxStep | None:
         """Return the statements ``names`` in boxes of skewed loops, by default as written; None if none are found."""
         with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-            made = skewed(self.flow, placement or self._written(names), self.parameters)
+            written = as_written([self.flow.program.by_name[name] for name in names])
+            made = skewed(self.flow, placement or written, self.parameters)
             return None if made is None else self._boxed(names, self.options(made, ()), stepped=False)
         return None
 
@@ -410,7 +415,7 @@ class Boxes:
         which all are cut come as they are found.
         """
         known: dict[tuple[tuple[str, tuple[Row, ...]], ...], list[_Option]] = {}
-        written = self._written(names)
+        written = as_written([self.flow.program.by_name[name] for name in names])
         given = [{name: self.given[name] for name in names}] if self.given.keys() >= {*names} else []
         at_once = 0
         further = () if self.fixed else chain((written,), self._compared(names, stepped is not None))

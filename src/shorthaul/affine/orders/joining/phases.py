@@ -11,7 +11,7 @@ from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import nests_of
 from shorthaul.affine.orders.upper_bound import AnyStep, closed, components
-from shorthaul.affine.tuning import ABOUT_THE_SAME, MOST_BOX_FUSIONS, MOST_FIRST_TRIES, WORTH_JOINING
+from shorthaul.affine.tuning import ABOUT_THE_SAME, MOST_BOX_FUSIONS, MOST_FIRST_TRIES, POOR, WORTH_JOINING
 
 if TYPE_CHECKING:
     from shorthaul.affine.orders.sized import Boxes
@@ -66,8 +66,12 @@ def _in_first_boxes(flow: DataFlow, steps: Sequence[AnyStep], search: Boxes) -> 
     paid = {names: search.total(_inside(result, names)) for names in waiting}
     tries = {names: int(search.has_none(names)) for names in waiting}
     given, is_turned = {*waiting}, False
+
+    def worth(names: frozenset[str]) -> float:
+        return sum(search.cost(item) * (POOR if isinstance(item, BoxStep) else 1) for item in _inside(result, names))
+
     while waiting:
-        names = max(waiting, key=lambda names: (names in given and not tries[names], paid[names] / waiting[names]))
+        names = max(waiting, key=lambda names: (names in given and not tries[names], worth(names) / waiting[names]))
         if not is_turned and (tries[names] or names not in given):
             is_turned = True
             for turned in search.turned(result, first=True, without=True):
