@@ -78,7 +78,7 @@ CASES = {
 @pytest.mark.parametrize("name", quick(tuple(CASES), ("table",)))
 def test_the_order_is_kept(name: str, tmp_path: Path) -> None:
     text, size = CASES[name]
-    found = made(text, size, 0.3)
+    found = made(text, size, 0.5)
     assert not any("program order" in item or "in its place" in item for item in found["remarks"])
     assert_agrees(run(found["code"], tmp_path, *SANITIZED))
     program = program_from_text(text)
