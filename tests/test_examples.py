@@ -21,7 +21,13 @@ NOTEBOOKS = sorted(EXAMPLES.joinpath("notebooks").glob("*.py"))
 QUICK = {"7_check_somebody_elses_plan", "8_write_your_own_input"}
 
 
-@pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda script: script.stem)
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(script, id=script.stem, marks=[pytest.mark.slow] if script.stem == "distance_to_optimal" else [])
+        for script in sorted(EXAMPLES.glob("*.py"))
+    ],
+)
 def test_script(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with contextlib.redirect_stdout(io.StringIO()) as printed:

@@ -132,6 +132,7 @@ class TestShares:
         assert found.cost["latency"] == pytest.approx(self.latency)
         assert found.bound.value == pytest.approx(self.latency)
 
+    @pytest.mark.slow
     def test_a_proof_that_goes_on_is_the_one_of_both_efforts(self):
         plan = one_operator_per_subgraph(self.problem, CONTEST)
         first = prove(self.problem, CONTEST, Search(effort=0.01), plan)
