@@ -72,7 +72,7 @@ def test_both_reckonings_agree() -> None:
 def test_hubs_beside_hubs_prove_more_and_no_layout_takes_less() -> None:
     rng, used = np.random.default_rng(3), 0
     for turn in samples(24):
-        tree = hub_of_hubs(rng, int(rng.integers(20, 120)))
+        tree = hub_of_hubs(rng, int(rng.integers(20, 90)))
         grid = square(tree, turn % 3)
         planned = plan(tree, grid=str(grid), refine=0.02, baselines=False)
         bound = planned.bound.document()

@@ -193,7 +193,7 @@ def test_refinement_never_loses_and_often_wins() -> None:
 def test_the_default_is_never_above_depth_first_or_light_first() -> None:
     rng = np.random.default_rng(21)
     for turn in samples(40):
-        tree = (twins.random_tree(rng, 80), twins.random_forest(rng), generators.preferential_attachment(90, turn))[
+        tree = (twins.random_tree(rng, 80), twins.random_forest(rng), generators.preferential_attachment(60, turn))[
             turn % 3
         ]
         grid = (None, "20x40")[turn % 2]
