@@ -105,7 +105,7 @@ PROGRAMS = {
         "int T, int N, double e[N], double h[N]",
         ("for (int t = 0; t < T; t++) { for (int i = 1; i < N; i++) e[i] -= 0.5 * (h[i] - h[i - 1]);"
         " for (int i = 0; i < N - 1; i++) h[i] -= 0.7 * (e[i + 1] - e[i]); }"),
-        3 * N * T / (2 * S),
+        2 * N * T / S,
         ((3, 5), (4, 8)),
     ),
     "upwind in the plane": (
