@@ -368,10 +368,6 @@ class Platform:
                 raise InputError(
                     "is not a core cost", place=f"core_types.{name}.cost", value=core_type.cost, allowed="0 to 1e9"
                 )
-        lacking = sorted({core.type for core in self.cores} - set(self.core_types))
-        if len(lacking) > 1:
-            shown, cure = ", ".join(lacking), "give each a cost in core_types, or spell it right"
-            raise InputError("lacks core types that cores are of", place="core_types", value=shown, cure=cure)
         _positive(self.noc_bytes_per_s, "noc_bytes_per_s")
         _size(self.global_memory_bytes, "global_memory_bytes")
         for number, tile in enumerate(self.tiles):

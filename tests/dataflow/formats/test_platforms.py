@@ -114,11 +114,13 @@ def test_everything_wrong_in_a_document_is_told_at_once(tmp_path: Path) -> None:
         assert part in str(caught.value)
 
 
-def test_all_core_types_that_are_missing_are_told_at_once(tmp_path: Path) -> None:
-    (tmp_path / "m.yaml").write_text(TEXT.replace("type: cpu", "type: gpu").replace("type: dsp, id", "type: npu, id"))
-    with pytest.raises(InputError, match="lacks core types that cores are of") as caught:
+def test_unknown_core_types_are_told_beside_what_is_missing(tmp_path: Path) -> None:
+    text = TEXT.replace("type: cpu", "type: gpu").replace("type: dsp, id", "type: npu, id")
+    (tmp_path / "m.yaml").write_text(text.replace("noc_bytes_per_s", "noc_bytes"))
+    with pytest.raises(InputError, match="has 4 faults") as caught:
         dataflow.load_platform(tmp_path / "m.yaml")
-    assert "gpu, npu" in str(caught.value)
+    for part in ("noc_bytes_per_s is missing", "noc_bytes'", "an unknown core type", "'gpu'", "cores[1].type", "'npu'"):
+        assert part in str(caught.value)
 
 
 def test_all_actors_that_no_core_can_run_are_told_at_once() -> None:

@@ -15,7 +15,7 @@ import msgspec
 from shorthaul.core.document import decode_text, read_bytes, told_by
 from shorthaul.core.errors import ABSENT, STANDARD_STREAM, InputError, nearest_name, show_value, unknown_name
 from shorthaul.core.machines.accelforge import is_accelforge, machine_of_accelforge
-from shorthaul.core.machines.schema import MachineFile
+from shorthaul.core.machines.schema import MachineFile, ManyCoreSection
 from shorthaul.core.machines.yaml_text import decode_yaml
 from shorthaul.core.machines.zigzag import is_zigzag, machine_of_zigzag
 
@@ -178,6 +178,25 @@ def _faults(
             nearest = nearest_name(str(name), fields)
             hint = f", known are {', '.join(fields)}" if nearest is None else f", did you mean {nearest!r}?"
             yield place, f"unknown field {str(name)[:60]!r}{hint}", ABSENT
+    if kind is ManyCoreSection:
+        yield from _unknown_core_types(value, inner)
+
+
+def _unknown_core_types(section: dict[str, Any], inner: str) -> Iterator[tuple[str, str, object]]:
+    """Yield the cores of a type that has no cost; what is of the wrong kind is told elsewhere."""
+    costs = section.get("core_types")
+    types = [*map(str, costs)] if isinstance(costs, dict) else []
+    for t, tile in _sections(section.get("tiles")) if isinstance(costs, dict) else ():
+        for c, core in _sections(tile.get("cores")):
+            name = core.get("type")
+            if isinstance(name, str) and name not in types:
+                nearest = nearest_name(name, types)
+                hint = f"known are {', '.join(types)}" if nearest is None else f"did you mean {nearest!r}?"
+                yield f"{inner}tiles[{t}].cores[{c}].type", f"is an unknown core type, {hint}", name
+
+
+def _sections(value: Any) -> list[tuple[int, dict[str, Any]]]:
+    return [(n, item) for n, item in enumerate(value if isinstance(value, list) else ()) if isinstance(item, dict)]
 
 
 def _faults_of_value(value: Any, kind: Any, place: str) -> Iterator[tuple[str, str, object]]:
