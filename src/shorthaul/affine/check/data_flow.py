@@ -36,6 +36,17 @@ def union_of_sets(sets: Iterable[isl.UnionSet]) -> isl.UnionSet:
     return reduce(isl.UnionSet.union, sets, isl.UnionSet("{ }"))
 
 
+class OnDomain:
+    """What a certificate says of the instances in a set, its ``domain``."""
+
+    domain: isl.Set
+
+    @cached_property
+    def points(self) -> isl.UnionSet:
+        """The instances as a union set."""
+        return isl.UnionSet.from_set(self.domain)
+
+
 class Reads:
     """What the vertices of a graph read: instance -> instance or input, made when asked for.
 

@@ -17,14 +17,14 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads, empty_map, union_of_maps, union_of_sets
+from shorthaul.affine.check.data_flow import OnDomain, Reads, empty_map, union_of_maps, union_of_sets
 from shorthaul.affine.check.formulas import Number, combined, power, value_of
 from shorthaul.affine.check.subspaces import Space, across, meeting, spanned, unmet
 from shorthaul.core.errors import InputError
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(OnDomain):
     """Instances of one statement, and per family the functions from them to the vertices of its path.
 
     Vertices of the statements ``own`` are on the paths of one instance each.
@@ -54,11 +54,6 @@ class Part:
                 if item.get_tuple_name() in self.own:
                     found = found.union(level.intersect_range(isl.UnionSet.from_set(item)).reverse())
         return found
-
-    @cached_property
-    def points(self) -> isl.UnionSet:
-        """The instances as a union set."""
-        return isl.UnionSet.from_set(self.domain)
 
     def vertices(self, family: int) -> isl.UnionSet:
         """Return every vertex of the family's paths."""

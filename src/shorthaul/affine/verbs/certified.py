@@ -62,8 +62,8 @@ def certified(program: Program, path: str, kind: str) -> CheckReport:
     if bound.get("branches") == "one":
         program = program.with_sure_reads()
     try:
-        violations, remarks = verify(program, bound, _sizes(program, document, bound))
         _require_same(program, document)
+        violations, remarks = verify(program, bound, _sizes(program, document, bound))
     except InputError as error:
         raise error.in_file(path) from None
     return CheckReport(tuple(violations), None, tuple(remarks))

@@ -12,7 +12,7 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads, union_of_sets
+from shorthaul.affine.check.data_flow import OnDomain, Reads, union_of_sets
 from shorthaul.affine.check.formulas import combined, events_of, least_events, other_counts, other_value, value_of
 from shorthaul.core.errors import InputError
 
@@ -46,7 +46,7 @@ class Square:
 
 
 @dataclass(frozen=True)
-class Lines:
+class Lines(OnDomain):
     """The certificate, read."""
 
     domain: isl.Set
@@ -55,11 +55,6 @@ class Lines:
     square: Square | None
     spill: isl.UnionSet
     given: Mapping[str, Any]
-
-    @property
-    def points(self) -> isl.UnionSet:
-        """All instances."""
-        return isl.UnionSet.from_set(self.domain)
 
     @property
     def sources(self) -> isl.UnionSet:

@@ -8,13 +8,13 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads, equal_coordinates
+from shorthaul.affine.check.data_flow import OnDomain, Reads, equal_coordinates
 from shorthaul.affine.check.execution import fixed
 from shorthaul.core.errors import InputError
 
 
 @dataclass(frozen=True)
-class Terms:
+class Terms(OnDomain):
     """Terms, the loops ``positions`` that tell those of one sum apart, and term -> the one before."""
 
     domain: isl.Set
@@ -22,11 +22,6 @@ class Terms:
     before: isl.UnionMap
     spill: isl.UnionSet
     given: Mapping[str, Any]
-
-    @property
-    def points(self) -> isl.UnionSet:
-        """All terms."""
-        return isl.UnionSet.from_set(self.domain)
 
     @property
     def last(self) -> isl.UnionSet:

@@ -15,7 +15,7 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.data_flow import OnDomain, Reads
 from shorthaul.affine.check.execution import fixed
 from shorthaul.affine.check.formulas import combined, events_of, least_events, other_counts, other_value, value_of
 from shorthaul.affine.check.lifetime_argument import follows
@@ -28,7 +28,7 @@ _MOST_LIMIT, _LIMITS = 1_000, 12
 
 
 @dataclass(frozen=True)
-class WholeRows:
+class WholeRows(OnDomain):
     """The certificate, read; ``places`` leads from (column, step) to the places there."""
 
     domain: isl.Set
@@ -41,11 +41,6 @@ class WholeRows:
     spill: isl.UnionSet
     places: isl.Map
     given: Mapping[str, Any]
-
-    @property
-    def points(self) -> isl.UnionSet:
-        """All instances."""
-        return isl.UnionSet.from_set(self.domain)
 
     @property
     def pairs(self) -> isl.Set:

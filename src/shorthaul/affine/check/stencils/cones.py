@@ -13,7 +13,7 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.data_flow import OnDomain, Reads
 from shorthaul.affine.check.formulas import (
     Number,
     combined,
@@ -31,7 +31,7 @@ from shorthaul.core.errors import InputError
 
 
 @dataclass(frozen=True)
-class Cones:
+class Cones(OnDomain):
     """The certificate of an argument by double cones, read; ``ways`` lead by reads to instances of the statement."""
 
     name: str
@@ -46,11 +46,6 @@ class Cones:
     border: isl.Set
     spill: isl.UnionSet
     given: Mapping[str, Any]
-
-    @property
-    def points(self) -> isl.UnionSet:
-        """All instances."""
-        return isl.UnionSet.from_set(self.domain)
 
     @property
     def values(self) -> int:
