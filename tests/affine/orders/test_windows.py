@@ -91,3 +91,23 @@ def test_a_window_as_wide_as_a_parameter_is_one_pass(radius: int) -> None:
     here = at_sizes(upper_bound(program, flow=flow, search=Search(effort=1)), flow, sizes, Search(effort=1))
     loads, _ = replayed(here, flow, sizes)
     assert loads <= here.value(sizes) < 1.2 * 60 * 45
+
+
+def test_what_is_read_in_windows_stands_in_their_middle() -> None:
+    """Costs of matches, summed over 5 x 5: at the first place of the window four rows and columns more count."""
+    program = program_from_text("""void f(int h, int w, int d, double L[h][w], double R[h][w + d], double c[h][w][d], double s[h][w][d]) {
+#pragma scop
+      for (int z = 0; z < d; z++) for (int y = 0; y < h; y++) for (int x = 0; x < w; x++)
+        c[y][x][z] = (L[y][x] - R[y][x + z]) * (L[y][x] - R[y][x + z]);
+      for (int z = 0; z < d; z++) for (int y = 2; y < h - 2; y++) for (int x = 2; x < w - 2; x++) {
+        s[y][x][z] = 0;
+        for (int v = -2; v <= 2; v++) for (int u = -2; u <= 2; u++) s[y][x][z] += c[y + v][x + u][z];
+      }
+#pragma endscop
+    }""")
+    flow, sizes = flow_dependences(program), {"h": 30, "w": 24, "d": 3, "S": 200}
+    boxes = Boxes(flow, sizes, ())
+    made = boxes.of(item.name for item in program.statements)
+    assert made is not None
+    loads, _ = replayed(UpperBound(program, (made,)), flow, sizes)
+    assert loads <= boxes.cost(made) < 3000

@@ -123,8 +123,7 @@ class Boxes:
 
     def instances(self, step: AnyStep) -> int:
         """Return how many instances a phase has."""
-        program = self.flow.program
-        return self.counts.at(self.sizes)(tuple(program.by_name[name].domain for name in step.names))
+        return self.counts.at(self.sizes)(tuple(self.flow.program.by_name[name].domain for name in step.names))
 
     def whole(self) -> WholeStep | None:
         """Return everything in program order, if it fits."""
@@ -322,7 +321,8 @@ class Boxes:
         key = frozenset(names)
         if stepped is not None:
             return [None, *self._made(key, stepped)][-1]
-        if key not in self._known:
+        is_new = key not in self._known  # others were looked for in vain, or found, whatever is cut now
+        if is_new:
             self._known[key], self._making[key] = None, self._made(key, None)
         with suppress(effort.OutOfEffortError):  # the best so far is kept
             for made in () if first and self._known[key] is not None else self._making[key]:
@@ -334,7 +334,8 @@ class Boxes:
         if effort.is_out_of_effort():  # more may be left later
             self._making[key] = self._made(key, None)
             if self._known[key] is None:
-                del self._known[key]
+                if is_new:
+                    del self._known[key]
                 effort.step()
         return self._known[key]
 
@@ -492,8 +493,7 @@ class Boxes:
         accesses = self.conflicts.accesses if storage is None else storage.accesses()
         along = passed_along(self.counts.distances, placement)
         accesses = tuple(item for item in accesses if along.get(item.array, {-1}))
-        conflicts = Conflicts(self.flow.program, accesses, self.conflicts.known)
-        return signs_by_array(conflicts, placement, self.fixed)
+        return signs_by_array(Conflicts(self.flow.program, accesses, self.conflicts.known), placement, self.fixed)
 
 
 def _most_tiled(option: _Option) -> int:

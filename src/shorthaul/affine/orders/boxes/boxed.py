@@ -18,6 +18,7 @@ from shorthaul.affine.orders.boxes.alive import Alive
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.grouping import Grouping
 from shorthaul.affine.orders.boxes.search import BoxSearch, Found, Level, edges_of, whole_strips
+from shorthaul.affine.orders.boxes.skewed import in_windows
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep, Spilled
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.placement import (
@@ -71,6 +72,35 @@ def boxed(
     one by one have edges of 1, or those ``fixed``. Inside of boxes instances are in program order, or sorted by all
     coordinates but one, as ``inside`` has them.
     """
+    again = partial(boxed, flow, step, bands, slack=slack, storage=storage, stepped=stepped, fixed=fixed, inside=inside)
+    made = partial(_boxed, flow, sizes=sizes, words=words, slack=slack, storage=storage, stepped=stepped, fixed=fixed)
+    made = partial(made, again=partial(again, spilling=spilling), spilling=spilling, inside=inside)
+    found = made(step, bands)
+    moved = None if step.phase is None or spilling else in_windows(step.phase.placement, step.reads)
+    if step.phase is None or moved is None:
+        return found
+    placement, uncut = moved
+    parts = [(outer, tuple(at for at in tiled if at not in uncut)) for outer, tiled in bands if uncut.isdisjoint(outer)]
+    other = made(replace(step, phase=replace(step.phase, placement=placement)), [*dict.fromkeys(parts)])
+    return min((item for item in (found, other) if item is not None), key=lambda item: item.rate, default=None)
+
+
+def _boxed(
+    flow: DataFlow,
+    step: Step,
+    bands: Sequence[Band],
+    *,
+    sizes: Mapping[str, int],
+    words: tuple[int, ...],
+    slack: Slack,
+    storage: Storage | None,
+    stepped: bool,
+    fixed: Mapping[int, int] | None,
+    spilling: bool,
+    inside: Sequence[tuple[int, ...]],
+    again: Callable[..., BoxStep | None],
+) -> BoxStep | None:
+    """Return ``step`` in the best boxes found with its placement."""
     if step.phase is None:
         return None
     placement = step.phase.placement
@@ -92,11 +122,9 @@ def boxed(
         found = [item] if found and (item := _nested(cells, extents, words, alone, slack, still)) is not None else []
     alive = grouping.alive() if slack == NO_SLACK and len(words) == 1 else None
 
-    again = partial(boxed, flow, step, bands, slack=slack, storage=storage, stepped=stepped, fixed=fixed, inside=inside)
-
     def as_step(item: Found) -> BoxStep:
         loops = tuple(Box(*boxes, first, 0 if level else item.outer) for level, boxes in enumerate(item.loops))
-        return BoxStep(step, loops, words, cells, extents, sizes, still, alive, again=partial(again, spilling=spilling))
+        return BoxStep(step, loops, words, cells, extents, sizes, still, alive, again=again)
 
     made = [as_step(item) for item in found]
     least = None if alive is None else _least(made, found)

@@ -16,7 +16,8 @@ import islpy as isl
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
-from shorthaul.affine.orders.placement import Placement, Row, placement_map
+from shorthaul.affine.integer_sets.subspaces import integer_solution
+from shorthaul.affine.orders.placement import Placement, Read, Row, placement_map
 from shorthaul.affine.orders.turns import least_delays, reachable
 from shorthaul.affine.tuning import LARGEST_SKEW, LARGEST_SKEW_ALONE, STEPS_PER_SIGN
 
@@ -165,6 +166,33 @@ def _begin(flow: DataFlow, placement: Placement, names: Iterable[str], sizes: Ma
         if not steps.is_empty():
             found.append(steps.dim_min_val(0).to_python())
     return min(found, default=0)
+
+
+def in_windows(placement: Placement, reads: Iterable[Read]) -> tuple[Placement, frozenset[int]] | None:
+    """Return a placement with what is read in windows in the middle of these, and their loops; None if it is so.
+
+    A statement without the loops of a filter stands at one place of them. Where boxes are not cut along these, it may
+    be any: that at which its cells are those that are read there.
+    """
+    result, moved = dict(placement), set[int]()
+    for read in reads:
+        source, value = read.source, read.rows
+        if source is None or source == read.sink or value is None or result.get(source) is not placement.get(source):
+            continue
+        own, user = placement.get(source, ()), placement[read.sink]
+        kept = [at for at, row in enumerate(own) if any(row.factors)]
+        known = (*value, *(user[at] for at in kept))
+        for at in {*range(len(own))}.difference(kept):
+            factors = integer_solution(tuple(row.factors for row in known), user[at].factors)
+            if factors is None or not any(user[at].factors):
+                continue
+            left = user[at].plus(Row(factors).after(known), -1)
+            same = [Row(tuple(int(at == k) for k in range(len(value)))) for at in range(len(value))]
+            place = Row(factors, left.parameters, left.constant).after((*same, *(own[at] for at in kept)))
+            if not any(place.factors) and place != own[at]:
+                result[source] = (*result[source][:at], place, *result[source][at + 1 :])
+                moved.add(at)
+    return (result, frozenset(moved)) if moved else None
 
 
 def undirected(placement: Placement) -> Placement:
