@@ -167,28 +167,19 @@ PRICED_RADII, PRICES_FALL = (0.7, 0.85, 1.0), (0.02, 0.05, 0.1, 0.2, 0.4)
 #: Parts are left as they are where the very first prices, or the best of the first, prove less than so much of what is
 #: proven without any.
 PRICED_FAR, PRICED_HOPELESS = 0.4, 0.85
-#: Places times squared numbers of children (60 million take a second) in all, at least, by vertex where there are more
-#: than a part has, by effort where one is given, by second that is left, and at most; and what a linear program and all
-#: else that a part takes are worth.
+#: Places times squared numbers of children (60 million take a second) in all, at least, by vertex, by effort where one
+#: is given, and at most; and what a linear program, and all else that a part takes, is worth.
 PRICED_WORK, PRICED_WORK_BY_VERTEX, PRICED_WORK_BY_EFFORT, MOST_PRICED_WORK = 4e7, 6e3, 3e7, 5e8
-PRICED_WORK_BY_TIME = 6e6
 PRICED_PROGRAM, PRICED_PART = 1.5e5, 2e5
 #: So many parts in a row, the largest first, that prove nothing more are the last that are tried.
 PRICED_MISSES = 8
 #: Prices of the last so many parts are tried on the next; they are sought where a part has this share of the vertices
-#: of the last one where they were, and so many linear programs, at least, go to single parts after that.
-PRICED_KNOWN, PRICED_SMALLER, PRICED_LEAST_PROGRAMS = 3, 0.85, 4
+#: of the last one where they were, and so many rounds, at least, go to single parts after that.
+PRICED_KNOWN, PRICED_SMALLER, PRICED_LEAST_ROUNDS = 3, 0.85, 4
 #: Parts are taken together in so many batches, at most, those that gain most first.
 PRICED_BATCHES = 32
-#: Linear programs in which prices get better, unless so few hops are left to be gained, or less than so much of what is
-#: proven without any is in sight.
-PRICED_PROGRAMS, PRICED_CLOSE, PRICED_SHORT = 20, 0.1, 0.99
+#: Rounds in which prices get better, unless so few hops are left to be gained, or less than so much of what is proven
+#: without any is in sight.
+PRICED_ROUNDS, PRICED_CLOSE, PRICED_SHORT = 20, 0.1, 0.99
 #: Hops by which prices may change at first.
 PRICED_STEP = 0.1
-#: Rounds after these where there is work left, and around several middles, so many of them, at most: 2, 4 and 6 prove
-#: less than 3 after as many rounds, 300 more half a hop.
-PRICED_ROUNDS, PRICED_MOST_ROUNDS, PRICED_MIDDLES = 150, 500, 3
-#: The first step, as a share of what would lead a tenth higher were it straight on, and by how much it is shorter after
-#: so many rounds without gain; and the share of the last layout in the mean: with 0.1 three middles prove 26.1 hops
-#: beyond one each of a syntax tree of 216 vertices, with 0.05 28.4, with 0.03 29.0.
-PRICED_STRIDE, PRICED_SHORTER, PRICED_PATIENCE, PRICED_FRESH = 0.5, 0.66, 10, 0.03

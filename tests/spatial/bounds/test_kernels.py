@@ -32,10 +32,7 @@ def checked(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def priced(kernels: ModuleType, rng: np.random.Generator) -> Any:
     tree = some_tree(rng, int(rng.integers(6)), 14)
     price = np.append(0, rng.integers(0, 2 * HOP, 5)).astype(np.int64)
-    starts, kids, _ = shapes(tree.parent, 0)
-    hop = rng.integers(0, HOP + 1, len(starts) - 1)
-    dearest_first = np.lexsort((kids, -hop[kids], np.repeat(np.arange(len(hop)), np.diff(starts))))
-    return kernels.least_priced(starts, kids[dearest_first], price, 2, hop)
+    return kernels.least_priced(*shapes(tree.parent, 0), price, 2, HOP)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def of_growth(subtrees: Subtrees, lone: Counts, parts: Parts, names: Index, apar
         "upward": names[above.astype(bool)].tolist(),
         "layers": layers,
         "hubs": [[hub.top, hub.cap, hub.kept] for hub in apart.hubs],
-        "parts": [[part.kept, [list(one) for one in part.middles]] for part in apart.parts],
+        "parts": [[part.top, part.kept, part.prices] for part in apart.parts],
     }
 
 

@@ -153,7 +153,7 @@ def _with_apart(gain: float, numbered: Numbered, ground: Ground, names: Index | 
         return gain, numbered, certificates.Apart()
     name = order if names is None else names[order]
     apart = certificates.Apart(
-        [part.named(name) for part in parts],
+        [Part(int(name[part.top]), name[part.kept].tolist(), part.prices, part.value) for part in parts],
         [Hub(int(name[hub.top]), hub.cap, name[hub.kept].tolist(), hub.value) for hub in hubs],
     )
     starts, kids, again, parent = left(cut)

@@ -21,12 +21,11 @@ class Priced:
     kids: cython.const_int[::1]  # kinds of children, each a shape, those of one kind together
     price: cython.const_longlong[::1]
     half: cython.longlong  # cells farther from the root along an axis cost nothing
-    hop: cython.const_longlong[::1]  # what a hop of the edge above costs, by shape
+    hop: cython.longlong
     step_x: cython.const_int[::1]
     step_y: cython.const_int[::1]
     least: cython.longlong[:, ::1]  # by shape and place; the last one is for all cells farther away
     chosen: cython.int[:, ::1]  # by child and place: the child's place
-    length: cython.int[:, ::1]  # and how many hops it is away
     # Of the star at work, by kind of its children:
     kind: cython.int[::1]
     many: cython.int[::1]
@@ -51,7 +50,7 @@ class Priced:
         kids: cython.const_int[::1],
         price: cython.const_longlong[::1],
         half: cython.longlong,
-        hop: cython.const_longlong[::1],
+        hop: cython.longlong,
     ) -> None:
         shapes, places = int(starts.shape[0]) - 1, int(price.shape[0])
         most = int(np.diff(starts).max())
@@ -68,7 +67,6 @@ class Priced:
         self.step_x, self.step_y = _steps(reach)
         self.least = np.zeros((shapes, places + 1), np.int64)
         self.chosen = np.zeros((kids.shape[0], places + 1), np.int32)
-        self.length = np.zeros((kids.shape[0], places + 1), np.int32)
         self.kind = np.zeros(kinds + 1, np.int32)
         self.many = np.zeros(kinds + 1, np.int32)
         self.near = np.zeros((kinds + 1, most + 1), np.int32)
@@ -101,16 +99,15 @@ def least_priced(
     kids: cython.const_int[::1],
     price: cython.const_longlong[::1],
     half: cython.longlong,
-    hop: cython.const_longlong[::1],
-) -> tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the least sum of edges and prices of cells, how many vertices are on cells of each price, and hops.
+    hop: cython.longlong,
+) -> tuple[int, npt.NDArray[np.int64]]:
+    """Return the least sum of edges and of prices of the cells used, and how many vertices are on cells of each price.
 
     Subtree shape i has children of shapes ``kids[starts[i]:starts[i + 1]]``, those of one shape together, all below i;
     the last is that of the tree, whose root is on a cell of its own. The cell x columns and y rows away from that costs
     ``price[a (a + 1) / 2 + b]``, a the larger and b the smaller of |x| and |y|, if a is at most ``half``, nothing
-    otherwise. A hop of the edge above shape i costs ``hop[i]``, and children are in order of that, the dearest first;
-    all hops of these edges are returned by shape. Several vertices may be on one cell, but not on that of the root, of
-    their parent, or of another child of that one. What is beyond ``half`` is taken to lie where prices are nowhere
+    otherwise; an edge costs ``hop`` for every hop. Several vertices may be on one cell, but not on that of the root,
+    of their parent, or of another child of that one. What is beyond ``half`` is taken to lie where prices are nowhere
     near, so that the sum is a lower bound there.
     """
     priced = Priced(starts, kids, price, half, hop)
@@ -118,7 +115,6 @@ def least_priced(
     places: cython.Py_ssize_t = price.shape[0]
     count: cython.longlong[:, ::1] = np.zeros((shapes, places + 1), np.int64)
     used: cython.longlong[::1] = np.zeros(places + 1, np.int64)
-    hops: cython.longlong[::1] = np.zeros(shapes, np.int64)
     i: cython.Py_ssize_t
     k: cython.Py_ssize_t
     p: cython.Py_ssize_t
@@ -143,8 +139,7 @@ def least_priced(
                 used[p] += count[i, p]
                 for k in range(starts[i], starts[i + 1]):  # far away, the children are, too
                     count[kids[k], priced.chosen[k, p]] += count[i, p]
-                    hops[kids[k]] += count[i, p] * priced.length[k, p]
-    return int(priced.least[shapes - 1, 0]), np.asarray(used)[:places], np.asarray(hops)
+    return int(priced.least[shapes - 1, 0]), np.asarray(used)[:places]
 
 
 @cython.cfunc
@@ -155,9 +150,8 @@ def _far(priced: Priced, i: cython.Py_ssize_t, places: cython.Py_ssize_t) -> cyt
     k: cython.Py_ssize_t
     at: cython.Py_ssize_t = 0
     for k in range(priced.starts[i], priced.starts[i + 1]):
-        hops: cython.longlong = _hops(priced, at)
-        priced.least[i, places] += priced.least[priced.kids[k], places] + priced.hop[priced.kids[k]] * hops
-        _choose(priced, k, places, places, at)
+        priced.least[i, places] += priced.least[priced.kids[k], places] + priced.hop * _hops(priced, at)
+        priced.chosen[k, places] = cython.cast(cython.int, places)
         at += 1
 
 
@@ -175,7 +169,7 @@ def _is_far(
         to: cython.longlong = _place(priced, step, x, y)
         if to == 0 or priced.least[priced.kids[k], to] > priced.least[priced.kids[k], places]:
             return False
-        _choose(priced, k, at, to, step)
+        priced.chosen[k, at] = cython.cast(cython.int, to)
         step += 1
     priced.least[i, at] += priced.least[i, places]
     return True
@@ -192,18 +186,6 @@ def _place(priced: Priced, step: cython.Py_ssize_t, x: cython.longlong, y: cytho
     if a < b:
         a, b = b, a
     return priced.price.shape[0] if a > priced.half else a * (a + 1) // 2 + b
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-@cython.inline
-def _choose(
-    priced: Priced, k: cython.Py_ssize_t, at: cython.Py_ssize_t, to: cython.longlong, step: cython.Py_ssize_t
-) -> cython.void:
-    """Let child k of a vertex at the place ``at`` be at the place ``to``, a step away."""
-    priced.chosen[k, at] = cython.cast(cython.int, to)
-    priced.length[k, at] = cython.cast(cython.int, _hops(priced, step))
 
 
 @cython.cfunc
@@ -253,7 +235,7 @@ def _star(
     if is_apart:  # every kind has what it would like best
         for k in range(kinds):
             for count in range(priced.many[k]):
-                _choose(priced, j, at, priced.place[priced.near[k, count]], priced.near[k, count])
+                priced.chosen[j, at] = priced.place[priced.near[k, count]]
                 j += 1
     else:
         total = _assigned(priced, kinds, columns)
@@ -263,7 +245,7 @@ def _star(
         for j in range(1, columns + 1):
             if priced.taken[j] > 0:
                 k = priced.taken[j] - 1
-                _choose(priced, priced.held[k], at, priced.place[priced.cells[j]], priced.cells[j])
+                priced.chosen[priced.held[k], at] = priced.place[priced.cells[j]]
                 priced.held[k] += 1
     for k in range(1, columns + 1):
         priced.column[priced.cells[k]] = -1
@@ -290,8 +272,10 @@ def _find_near(
             before = hops
             is_open = False
             for k in range(kinds):
-                least: cython.longlong = hops * priced.hop[priced.kind[k]] + priced.least[priced.kind[k], places]
-                is_open |= priced.held[k] < count or priced.cost[k, count - 1] > least
+                is_open |= (
+                    priced.held[k] < count
+                    or priced.cost[k, count - 1] > hops * priced.hop + priced.least[priced.kind[k], places]
+                )
             if not is_open:
                 return
         at: cython.longlong = _place(priced, step, x, y)
@@ -299,7 +283,7 @@ def _find_near(
             continue
         priced.place[step] = cython.cast(cython.int, at)
         for k in range(kinds):
-            cost: cython.longlong = hops * priced.hop[priced.kind[k]] + priced.least[priced.kind[k], at]
+            cost: cython.longlong = hops * priced.hop + priced.least[priced.kind[k], at]
             if priced.held[k] == count:
                 if cost >= priced.cost[k, count - 1]:
                     continue
@@ -357,7 +341,7 @@ def _assigned(priced: Priced, kinds: cython.Py_ssize_t, columns: cython.Py_ssize
 def _paid(priced: Priced, kind: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.longlong:
     """Return what a child takes on a column."""
     step: cython.Py_ssize_t = priced.cells[column]
-    return priced.hop[priced.kind[kind]] * _hops(priced, step) + priced.least[priced.kind[kind], priced.place[step]]
+    return priced.hop * _hops(priced, step) + priced.least[priced.kind[kind], priced.place[step]]
 
 
 @cython.cfunc
