@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import zlib
-from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from _pytest import runner
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -44,18 +44,35 @@ def pytest_configure(config: pytest.Config) -> None:
         share_server()
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep one case of each costly test, drawn by their names, unless all are asked for."""
-    if ALL:
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Keep the cases that this run wants before they are items: most cases are slow, and listing them takes as long again.
+
+    Of each costly test one case is tried, drawn by their names, unless all are asked for. Named tests keep theirs.
+    """
+    definition, cases, expression = metafunc.definition, metafunc._calls, metafunc.config.option.markexpr
+    if not cases or any("::" in argument for argument in metafunc.config.args):
         return
-    cases = defaultdict(list)
-    for item in items:
-        if item.get_closest_marker("costly"):
-            cases[item.nodeid.partition("[")[0]].append(item)
-    kept = {min(alike, key=lambda item: zlib.crc32(item.nodeid.encode())) for alike in cases.values()}
-    left_out = {item for alike in cases.values() for item in alike} - kept
-    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
-    items[:] = [item for item in items if item not in left_out]
+    wanted = cases
+    if expression in {"slow", "not slow"}:
+        slow = {
+            id(case) for case in cases if any(mark.name == "slow" for mark in [*case.marks, *definition.iter_markers()])
+        }
+        wanted = [case for case in cases if (id(case) in slow) == (expression == "slow")]
+    if wanted and not ALL and definition.get_closest_marker("costly"):
+        wanted = [min(wanted, key=lambda case: zlib.crc32(f"{definition.nodeid}[{case.id}]".encode()))]
+    cases[:] = wanted or cases[:1]  # one that pytest leaves out
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Send what a test came to alone, where there are several processes: most messages are that it began and ended well."""
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runner.runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
