@@ -44,7 +44,9 @@ class Events:
 class Unfolding:
     """The rounds of all actors of a graph, and the arcs of channels between them, which are worked out once."""
 
-    def __init__(self, graph: SdfGraph, rounds: Mapping[str, int], repetitions: Mapping[str, int]) -> None:
+    def __init__(
+        self, graph: SdfGraph, rounds: Mapping[str, int], repetitions: Mapping[str, int], last: Unfolding | None = None
+    ) -> None:  # fmt: skip
         self.rounds = rounds
         self._repetitions = repetitions
         self._channels = graph.channels
@@ -52,11 +54,12 @@ class Unfolding:
         self.common = lcm(*(repetitions[actor] // rounds[actor] for actor in rounds))
         *begins, self._count = accumulate(rounds.values(), initial=0)
         self._offset = dict(zip(rounds, begins, strict=True))
-        self._known: dict[tuple[str, int], IntArray] = {}
+        #: Arcs by channel, tokens, and rounds of both its actors.
+        self._known: dict[tuple[str, int, int, int], tuple[IntArray, ...]] = {} if last is None else last._known
 
     @cached_property
     def _arcs_of_graph(self) -> tuple[IntArray, IntArray]:
-        columns, numbers = _joined([self._arcs(channel) for channel in self._channels])
+        columns, numbers = self._arcs(self._channels)
         order = np.argsort(columns[1], kind="stable")
         return columns[:, order], numbers[order]
 
@@ -64,7 +67,7 @@ class Unfolding:
         """Return the event graph of the actors, with these channels behind those of the graph."""
         columns, numbers = self._arcs_of_graph
         if rooms:
-            more, more_numbers = _joined([self._arcs(channel) for channel in rooms])
+            more, more_numbers = self._arcs(rooms)
             columns = np.concatenate([columns, more], axis=1)
             numbers = np.concatenate([numbers, more_numbers + len(self._channels)])
         order = np.argsort(columns[1], kind="stable")
@@ -74,24 +77,25 @@ class Unfolding:
         starts = np.searchsorted(target, np.arange(self._count + 1))
         return Events(starts, source, target, ticks, delay, numbers[order], self.common)
 
-    def _arcs(self, channel: SdfChannel) -> IntArray:
-        """Return source, target, ticks and delay of the arcs of a channel."""
-        key = channel.id, channel.tokens
+    def _arcs(self, channels: Sequence[SdfChannel]) -> tuple[IntArray, IntArray]:
+        """Return source, target, ticks and delay of the arcs of channels, and the number of each one's channel."""
+        parts = [(np.zeros(0, np.int64),) * 4, *map(self._between_rounds, channels)]
+        source, target, ticks, shift = map(np.concatenate, zip(*parts, strict=True))
+        numbers = np.repeat(np.arange(len(channels)), [len(part[0]) for part in parts[1:]])
+        ends = [(self._offset[c.source], self._offset[c.target]) for c in channels]
+        source, target = np.array([source, target]) + np.array(ends, np.int64).reshape(-1, 2)[numbers].T
+        moved = [_total(c.production, self._repetitions[c.source]) for c in channels]
+        if max(int(np.abs(shift).max(initial=0)) * self.common, *moved, 0) >= SAFE:
+            shift = shift.astype(object)
+        delay = shift * self.common // np.array(moved, shift.dtype)[numbers]
+        return np.stack([source, target, ticks, delay]), numbers
+
+    def _between_rounds(self, channel: SdfChannel) -> tuple[IntArray, ...]:
+        writes, reads = self.rounds[channel.source], self.rounds[channel.target]
+        key = channel.id, channel.tokens, writes, reads
         if key not in self._known:
-            a, b = channel.source, channel.target
-            writer, reader, ticks, shift = _arcs(channel, self.rounds[a], self.rounds[b], self._times[a])
-            per_iteration = _total(channel.production, self.rounds[a]) * (self._repetitions[a] // self.rounds[a])
-            if max(int(np.abs(shift).max(initial=0)) * self.common, per_iteration) >= SAFE:
-                shift = shift.astype(object)
-            delay = shift * self.common // per_iteration
-            self._known[key] = np.stack([writer + self._offset[a], reader + self._offset[b], ticks, delay])
+            self._known[key] = _arcs(channel, writes, reads, self._times[channel.source])
         return self._known[key]
-
-
-def _joined(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
-    """Return arcs side by side, and of which part each is."""
-    columns = np.concatenate([np.zeros((4, 0), np.int64), *parts], axis=1)
-    return columns, np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
 
 
 def _total(rate: PerPhase, firings: int) -> int:

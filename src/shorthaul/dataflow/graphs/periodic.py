@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate
 from math import gcd, lcm
 
@@ -73,6 +74,15 @@ class Analysis:
         if not all(all(phases(time)) for actor in graph.actors for time in actor.times.values()):
             self._busy = Analysis(replace(graph, actors=tuple(SdfActor(actor.id, {"": 1}) for actor in graph.actors)))
 
+    @cached_property
+    def _on_cycles(self) -> npt.NDArray[np.bool_]:
+        """Which channels lie on some cycle of channels."""
+        number = {actor.id: i for i, actor in enumerate(self._graph.actors)}
+        ends = [(number[channel.source], number[channel.target]) for channel in self._graph.channels]
+        source, target = np.array(ends, np.int64).reshape(-1, 2).T.copy()
+        label = strong_components(from_arrays(len(number), source, target))
+        return np.asarray(label[source] == label[target])
+
     def limit(
         self, rooms: Sequence[SdfChannel], search: Search, is_enough: Callable[[CriticalCycle | None], bool]
     ) -> CriticalCycle | None:  # fmt: skip
@@ -134,7 +144,7 @@ class Analysis:
                 value=firings, allowed=f"up to {MOST_NODES} that depend on one another",
                 cure="choose rates of the channels with larger common divisors",
             )  # fmt: skip
-        self._unfolding = Unfolding(self._graph, rounds, repetitions)
+        self._unfolding = Unfolding(self._graph, rounds, repetitions, self._unfolding)
         return True
 
     def _likely_cycle(
@@ -144,7 +154,7 @@ class Analysis:
         n = len(events.starts) - 1
         distance, into = np.zeros(n), np.full(n, -1, np.int64)
         # Without rooms, channels on no cycle would have starts later than they must be.
-        inner = np.arange(len(events.source)) if rooms else np.flatnonzero(_on_cycles(self._graph)[events.channel])
+        inner = np.arange(len(events.source)) if rooms else np.flatnonzero(self._on_cycles[events.channel])
         starts = np.searchsorted(events.target[inner], np.arange(n + 1))
         delay = events.delay[inner].astype(np.float64) / events.common
         state = EventGraph(starts, events.source[inner], events.ticks[inner], delay, distance, into)
@@ -182,17 +192,6 @@ def least_period(graph: SdfGraph, search: Search) -> tuple[CriticalCycle | None,
         assert cycle is not None
         raise deadlock(cycle.actors, cycle.channels)
     return cycle, schedule
-
-
-def _on_cycles(graph: SdfGraph) -> npt.NDArray[np.bool_]:
-    """Return which channels lie on some cycle of channels."""
-    number = {actor.id: i for i, actor in enumerate(graph.actors)}
-    source, target = (
-        np.array([number[name] for name in names], np.int64)
-        for names in ([c.source for c in graph.channels], [c.target for c in graph.channels])
-    )
-    label = strong_components(from_arrays(len(number), source, target))
-    return np.asarray(label[source] == label[target])
 
 
 def _longest_distances(
