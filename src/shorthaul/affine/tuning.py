@@ -392,6 +392,8 @@ ROWS_SHARE = 0.25
 ROW_BLOCK = 64
 #: Iterations of a loop that emitted C executes together (benchmarks/affine_code.py).
 STRIP = 8
+#: Terms of a sum that a row of memory takes at once (benchmarks/affine_code.py --flags="-O3 -march=native").
+ROW_STRIP = 4
 
 
 class Slack(NamedTuple):

@@ -154,6 +154,29 @@ def test_a_strip_gathers_no_column() -> None:
     assert re.search(r"S0\(\(c\d+ \+ 7\), c\d+, c\d+\);", found)
 
 
+#: A filter and sums over channels, as users write them: what follows one another is innermost, a row of memory is not.
+CHANNELS = """void f(int n, int m, float x[m][n + 2][n + 2], float w[m][3][3], float p[m][m], float t[m][n][n], float y[m][n][n]) {
+  for (int c = 0; c < m; c++) for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) {
+    float s = 0;
+    for (int r = 0; r < 3; r++) for (int q = 0; q < 3; q++) s += x[c][i + r][j + q] * w[c][r][q];
+    t[c][i][j] = s;
+  }
+  for (int k = 0; k < m; k++) for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) {
+    y[k][i][j] = 0;
+    for (int c = 0; c < m; c++) y[k][i][j] += t[c][i][j] * p[k][c];
+  }
+}"""
+
+
+@needs_compiler
+def test_a_row_of_memory_is_innermost_where_a_sum_is(tmp_path: Path) -> None:
+    """Terms of a sum follow one another; nine of a filter and four of a long one are for a whole row at once."""
+    found = made(CHANNELS, "n=26,m=24,S=4000", 0.1)["code"]
+    assert re.search(r"VECTOR\n *for \(long (c\d+) .*\n(?: *(?:float s|S0).*\n)* *S1\(.*\b\1, 0, 0\);\n", found)
+    assert re.search(r"VECTOR\n *for \(long (c\d+) .*\n *S4\(.*\b\1, c\d+\);\n *S4\(.*\b\1, \(c\d+ \+ 1\)\);\n", found)
+    assert_agrees(run(found, tmp_path, *SANITIZED))
+
+
 @pytest.mark.costly
 @pytest.mark.parametrize("words", [100, 900])
 def test_strips_are_inside_of_what_a_box_holds(words: int) -> None:

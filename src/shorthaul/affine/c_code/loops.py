@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -13,16 +14,19 @@ from typing import Any
 import islpy as isl
 
 from shorthaul.affine import effort
+from shorthaul.affine.c_code import syntax_trees as trees
 from shorthaul.affine.c_code.legality import Order
 from shorthaul.affine.c_code.parts import Nest, Part
 from shorthaul.affine.c_code.strips import Strips, moved, strip_heads
 from shorthaul.affine.model import Program
-from shorthaul.affine.tuning import LOOPS_OPERATIONS, STRIP
+from shorthaul.affine.tuning import LOOPS_OPERATIONS, ROW_STRIP, STRIP
 
 _IN, _OUT, _PARAM, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param, isl.dim_type.set
 _INDENT = "  "
 #: Times as many lines that may come from taking choices out of loops (benchmarks/affine_code.py).
 _MOST_SEPARATED = 3
+#: Lines in a row that loops over few numbers become (benchmarks/affine_code.py).
+_MOST_UNROLLED = 16
 
 
 def context_of(names: Sequence[str]) -> isl.Set:
@@ -130,9 +134,7 @@ class _Printer:
         if kind == isl.ast_node_type.user:
             return self._call(node, walked)
         if kind == isl.ast_node_type.block:
-            children = node.block_get_children()
-            found = [self._node(children.get_at(at), walked, parallel=parallel) for at in range(children.n_ast_node())]
-            return _joined(found)
+            return _joined([self._node(item, walked, parallel=parallel) for item in trees.children(node)])
         if kind == isl.ast_node_type.if_:
             return self._choice(node, walked, parallel=parallel)
         return self._loop(node, walked, parallel=parallel)
@@ -149,16 +151,16 @@ class _Printer:
         return _Text(tuple(lines), parts, then.local)
 
     def _loop(self, node: Any, walked: frozenset[int], *, parallel: bool) -> _Text:
-        name, at = _name(node), _entry(node, self.letter)
+        name, at = trees.iterator(node), trees.entry(node, self.letter)
         body = node.for_get_body()
         # isl leaves statements of an iteration out of its loop where they follow all others: their data stand outside
-        escaped = self._escaped(_executed(body), at)
-        free = not parallel and not escaped and self._is_outer(at, walked) and self._is_free(at, _executed(body))
+        escaped = self._escaped(trees.executed(body), at)
+        free = not parallel and not escaped and self._is_outer(at, walked) and self._is_free(at, trees.executed(body))
         inside = self._node(body, walked | {at}, parallel=parallel or free)
         own = frozenset(name for name in inside.local - escaped if self.local[name] > at)
         declared = self._declared(own)
         inside = _Text((*declared, *inside.lines), inside.parts, inside.local - own)
-        first, condition, step = _bounds(node)
+        first, condition, step = trees.bounds(node)
         sizes = {self.parts[item].tiles.get(at) for item in inside.parts}
         tile = sizes.pop() if len(sizes) == 1 else None
         if node.for_is_degenerate():
@@ -174,8 +176,11 @@ class _Printer:
         inner = tile is None and step == "1" and at >= self.nest.outside
         inner = inner and self.escaped.isdisjoint(self._used(inside.parts))
         found = self._stripped(node, walked) if inner else None
-        heads = None if found is None else strip_heads(name, first, condition)
-        if found is not None and heads is not None:
+        heads = None if found is None else strip_heads(name, first, condition, STRIP)
+        rows = self._in_rows(node, walked) if inner else None
+        if rows is not None:
+            lines = rows
+        elif found is not None and heads is not None:
             rest = [heads[1], *_indented(inside.lines), "}"]
             lines = [*before, heads[0], *_indented([*declared, *found]), "}", *rest]
         return _Text(tuple(lines), inside.parts, inside.local)
@@ -202,9 +207,9 @@ class _Printer:
     def _is_vector(self, node: Any, at: int) -> bool:
         """True for an innermost loop whose iterations do not depend on each other; arrays have one place for all."""
         body = node.for_get_body()
-        if self.strips is None or _users(body) is None or self._has_arrays(_executed(body)):
+        if self.strips is None or trees.calls_of(body) is None or self._has_arrays(trees.executed(body)):
             return False
-        return self._is_free(at, _executed(body))
+        return self._is_free(at, trees.executed(body))
 
     def _has_arrays(self, parts: frozenset[str]) -> bool:
         """True if some of the parts use local arrays."""
@@ -215,14 +220,14 @@ class _Printer:
         before, chain, after = self._jammed(node)
         if self.strips is None or len(chain) < 2:
             return None
-        users = _users(chain[-1].for_get_body()) or []
+        users = trees.calls_of(chain[-1].for_get_body()) or []
         named = [(self.parts[name], values) for name, values in map(self._given, users)]
         parts = [part for part, _ in named]
-        entries = [_entry(item, self.letter) for item in chain]
+        entries = [trees.entry(item, self.letter) for item in chain]
         best, carried = (0, 0), None
         for at, loop in enumerate(chain[:-1]):
-            name = _name(loop)
-            if any(re.search(rf"\b{name}\b", text) for item in chain[at + 1 :] for text in _bounds(item)):
+            name = trees.iterator(loop)
+            if any(re.search(rf"\b{name}\b", text) for item in chain[at + 1 :] for text in trees.bounds(item)):
                 continue
             gains = [self.strips.gain(part, values, name) for part, values in named]
             gain = sum(kept for kept, _ in gains), sum(rows for _, rows in gains)
@@ -241,45 +246,99 @@ class _Printer:
         lines = [*self._declared([name for name in own if self.local[name] > entries[-1]]), *lines]
         for loop in reversed(chain[1:]):
             head = ["VECTOR"] if loop is chain[-1] and not carried and not self._has_arrays(executed) else []
-            first, condition, step = _bounds(loop)
-            lines = [*_head(_name(loop), first, condition, step, head), *_indented(lines), "}"]
+            first, condition, step = trees.bounds(loop)
+            lines = [*_head(trees.iterator(loop), first, condition, step, head), *_indented(lines), "}"]
         for item in reversed(before):
             lines = [*self._for_strip(node, self._single(item, walked, entries[0])), *lines]
         for item in after:
             lines += self._for_strip(node, self._single(item, walked, entries[0]))
         return lines
 
+    def _in_rows(self, node: Any, walked: frozenset[int]) -> list[str] | None:
+        """Return a loop along rows of memory that became the innermost one; None if it is, or must not be.
+
+        What follows one another in the innermost loop, as the terms of a sum, cannot be vectors; rows can.
+        """
+        before, chain, after = self._jammed(node)
+        executed, at, name = trees.executed(node), self._at(node), trees.iterator(node)
+        if self.strips is None or len(chain) < 2 or not self._is_free(at, executed) or self._is_short(node):
+            return None
+        if any(re.search(rf"\b{name}\b", text) for item in chain[1:] for text in trees.bounds(item)):
+            return None
+        calls = trees.calls_of(chain[-1].for_get_body()) or []
+        named = [(self.parts[item], values) for item, values in map(self._given, calls)]
+
+        def is_along(loop: Any) -> bool:
+            assert self.strips is not None
+            return all(self.strips.gain(part, values, trees.iterator(loop))[1] for part, values in named)
+
+        if not is_along(node) or (
+            is_along(chain[-1]) and self._is_free(self._at(chain[-1]), trees.executed(chain[-1]))
+        ):
+            return None
+        lines = [line for item in calls for line in self._call(item, walked | {*map(self._at, chain)}).lines]
+        loops = chain[1:]
+        while loops and (values := trees.values_of(loops[-1])) and len(values) * len(lines) <= _MOST_UNROLLED:
+            lines = [line for value in values for line in _replaced(lines, trees.iterator(loops[-1]), str(value))]
+            del loops[-1]
+        own = [item for item in self._used(executed) if self.local[item] > at]
+        if own and loops:
+            return None  # one place for all of a row
+
+        def row(lines: Sequence[str]) -> list[str]:
+            return [*_head(name, *trees.bounds(node), ["VECTOR"]), *_indented(lines), "}"]
+
+        around = [[*self._single(item, walked, at)] for item in (*before, *after)]
+        first, last = around[: len(before)], around[len(before) :]
+        if not loops:
+            return row([*self._declared(own), *itertools.chain(*first), *lines, *itertools.chain(*last)])
+        begin, condition, step = trees.bounds(loops[-1])
+        heads = strip_heads(trees.iterator(loops[-1]), begin, condition, ROW_STRIP)
+        together = self._for_strip(loops[-1], lines, ROW_STRIP)
+        lines = [*_head(trees.iterator(loops[-1]), begin, condition, step, ()), *_indented(row(lines)), "}"]
+        if heads is not None:
+            lines = [heads[0], *_indented(row(together)), "}", heads[1], *lines[1:]]
+        for loop in reversed(loops[:-1]):
+            lines = [*_head(trees.iterator(loop), *trees.bounds(loop), ()), *_indented(lines), "}"]
+        return [*itertools.chain(*map(row, first)), *lines, *itertools.chain(*map(row, last))]
+
+    def _is_short(self, node: Any) -> bool:
+        """True if a tile holds less of a loop than a strip."""
+        named = re.findall(r"\w+", " ".join(trees.bounds(node)))
+        return min((self.nest.tiles.get(item, STRIP) for item in named), default=STRIP) < STRIP
+
+    def _at(self, loop: Any) -> int:
+        return trees.entry(loop, self.letter)
+
     def _single(self, node: Any, walked: frozenset[int], at: int) -> tuple[str, ...]:
         """Return the lines of one statement within the loop for entry ``at``."""
         return self._node(node, walked | {at}, parallel=True).lines
 
-    def _for_strip(self, loop: Any, lines: Sequence[str]) -> list[str]:
+    def _for_strip(self, loop: Any, lines: Sequence[str], size: int = STRIP) -> list[str]:
         """Return what a loop executes for all iterations of a strip, one after the other."""
-        return [moved(line, _name(loop), at) for at in range(STRIP) for line in lines]
+        return [moved(line, trees.iterator(loop), at) for at in range(size) for line in lines]
 
     def _mixed(self, before: Sequence[Any], chain: Sequence[Any], after: Sequence[Any]) -> bool:
         """True if what stands around a chain cannot run for a whole strip at once."""
         assert self.strips is not None
-        strip = _entry(chain[0], self.letter)
-        items = [[self.parts[name] for name in _executed(item)] for item in (*before, chain[1], *after)]
+        strip = trees.entry(chain[0], self.letter)
+        items = [[self.parts[name] for name in trees.executed(item)] for item in (*before, chain[1], *after)]
         return any(
             self.strips.returns(a, b, strip) for first, last in combinations(items, 2) for a in last for b in first
         )
 
     def _jammed(self, node: Any) -> tuple[list[Any], list[Any], list[Any]]:
         """Return a chain of loops, and the single statements before and after the second of them in the first."""
-        body = node.for_get_body()
-        if body.get_type() != isl.ast_node_type.block:
+        items = trees.children(node.for_get_body())
+        if len(items) == 1:
             return [], self._chain(node), []
-        children = body.block_get_children()
-        items = [children.get_at(at) for at in range(children.n_ast_node())]
         loops = [at for at, item in enumerate(items) if item.get_type() == isl.ast_node_type.for_]
-        tiled = any(_entry(node, self.letter) in self.parts[name].tiles for name in _executed(node))
+        tiled = any(trees.entry(node, self.letter) in self.parts[name].tiles for name in trees.executed(node))
         if len(loops) != 1 or tiled or node.for_is_degenerate():
             return [], [], []
         before, after = items[: loops[0]], items[loops[0] + 1 :]
         chain = self._chain(items[loops[0]])
-        if not chain or not all(_is_single(item) for item in (*before, *after)):
+        if not chain or not all(trees.is_single(item) for item in (*before, *after)):
             return [], [], []
         return before, [node, *chain], after
 
@@ -287,12 +346,12 @@ class _Printer:
         """Return loops that hold nothing but the next one, to the innermost; none where there is a tile or a choice."""
         found = []
         while node.get_type() == isl.ast_node_type.for_:
-            at = _entry(node, self.letter)
-            if node.for_is_degenerate() or any(at in self.parts[name].tiles for name in _executed(node)):
+            at = trees.entry(node, self.letter)
+            if node.for_is_degenerate() or any(at in self.parts[name].tiles for name in trees.executed(node)):
                 return []
             found.append(node)
             node = node.for_get_body()
-        return found if _users(node) is not None else []
+        return found if trees.calls_of(node) is not None else []
 
     def _given(self, node: Any) -> tuple[str, list[str]]:
         """Return the part that is called, and its iterators."""
@@ -358,36 +417,8 @@ def _tree(build: isl.AstBuild, schedule: isl.UnionMap, operations: int) -> Any:
         return watched.node_from_schedule_map(schedule)
 
 
-def _users(node: Any) -> list[Any] | None:
-    """Return the calls of a tree of nothing else, None for another one."""
-    if node.get_type() == isl.ast_node_type.user:
-        return [node]
-    if node.get_type() != isl.ast_node_type.block:
-        return None
-    children = node.block_get_children()
-    found = [children.get_at(at) for at in range(children.n_ast_node())]
-    return found if all(item.get_type() == isl.ast_node_type.user for item in found) else None
-
-
-def _is_single(node: Any) -> bool:
-    """True for one statement, with conditions or without."""
-    while node.get_type() == isl.ast_node_type.if_ and not node.if_has_else_node():
-        node = node.if_get_then_node()
-    return bool(node.get_type() == isl.ast_node_type.user)
-
-
-def _name(loop: Any) -> str:
-    return str(loop.for_get_iterator().to_C_str())
-
-
-def _entry(loop: Any, letter: str) -> int:
-    """Return the entry of the time vectors that a loop walks."""
-    return int(_name(loop).removeprefix(letter))
-
-
-def _bounds(loop: Any) -> tuple[str, str, str]:
-    """Return first value, condition and step of a loop."""
-    return loop.for_get_init().to_C_str(), loop.for_get_cond().to_C_str(), loop.for_get_inc().to_C_str()
+def _replaced(lines: Sequence[str], name: str, value: str) -> list[str]:
+    return [re.sub(rf"\b{name}\b", value, line) for line in lines]
 
 
 def _head(name: str, first: str, condition: str, step: str, before: Sequence[str]) -> list[str]:
@@ -406,21 +437,6 @@ def _joined(found: Sequence[_Text]) -> _Text:
         frozenset(part for item in found for part in item.parts),
         frozenset(name for item in found for name in item.local),
     )
-
-
-def _executed(node: Any) -> frozenset[str]:
-    """Return the parts that a tree executes."""
-    kind = node.get_type()
-    if kind == isl.ast_node_type.user:
-        return frozenset({node.user_get_expr().get_op_arg(0).to_C_str()})
-    if kind == isl.ast_node_type.block:
-        children = node.block_get_children()
-        found = [children.get_at(at) for at in range(children.n_ast_node())]
-    elif kind == isl.ast_node_type.if_:
-        found = [node.if_get_then_node(), *([node.if_get_else_node()] if node.if_has_else_node() else [])]
-    else:
-        found = [node.for_get_body()]
-    return frozenset(name for item in found for name in _executed(item))
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

@@ -107,10 +107,10 @@ def _in_strip(pairs: isl.Map, strip: int) -> isl.Map:
     return pairs.add_constraint(near.set_constant_val(isl.Val(STRIP - 1)))
 
 
-def strip_heads(name: str, first: str, condition: str) -> tuple[str, str] | None:
-    """Return the heads of a loop in strips and of the one over the rest; None where ``condition`` is no plain end.
+def strip_heads(name: str, first: str, condition: str, size: int) -> tuple[str, str] | None:
+    """Return the heads of a loop in strips and of one over the rest; None where ``condition`` is no plain end.
 
-    >>> strip_heads("c1", "0", "c1 < N")[0]
+    >>> strip_heads("c1", "0", "c1 < N", 8)[0]
     'for (long c1 = 0; c1 < (N) - 7; c1 += 8) {'
     """
     found = re.fullmatch(rf"{name} (<=?) (.*)", condition)
@@ -118,9 +118,9 @@ def strip_heads(name: str, first: str, condition: str) -> tuple[str, str] | None
         return None
     sign, end = found[1], found[2]
     count = f"({end}) - ({first})" + (" + 1" if sign == "<=" else "")
-    rest = f"({first}) + max(0, ({count}) / {STRIP} * {STRIP})"
+    rest = f"({first}) + max(0, ({count}) / {size} * {size})"
     return (
-        f"for (long {name} = {first}; {name} {sign} ({end}) - {STRIP - 1}; {name} += {STRIP}) {{",
+        f"for (long {name} = {first}; {name} {sign} ({end}) - {size - 1}; {name} += {size}) {{",
         f"for (long {name} = {rest}; {condition}; {name} += 1) {{",
     )
 
