@@ -98,7 +98,8 @@ class Tile:
 
     Its vertices are numbered anew: first those that may move, then those with too many neighbours, then the neighbours
     outside, once for every edge. ``shape`` is 0 where not the whole subtree may move. ``held`` is the vertex on every
-    cell, -1 where there is none, -2 where it stays. Every hop of an edge beyond ``limit`` counts ``steep`` times more.
+    cell, -1 where there is none, -2 where it stays; within ``wide`` hops there is room for all neighbours. Every hop of
+    an edge beyond ``limit`` counts ``steep`` times more.
     """
 
     side: cython.longlong
@@ -116,6 +117,7 @@ class Tile:
     shape: cython.ulonglong[::1]
     x: cython.int[::1]
     y: cython.int[::1]
+    wide: cython.int[::1]
 
     def __init__(self, side: cython.longlong, limit: cython.longlong = NO_LIMIT, steep: cython.longlong = 0) -> None:
         cells = side * side
@@ -128,6 +130,7 @@ class Tile:
         self.starts = np.empty(cells + 1, np.int32)
         self.near = np.empty(cells * MOST_NEAR, np.int32)
         self.shape = np.empty(cells, np.uint64)
+        self.wide = np.empty(cells * (MOST_NEAR + 1), np.int32)
         self.x = np.empty(cells * (MOST_NEAR + 1), np.int32)
         self.y = np.empty(cells * (MOST_NEAR + 1), np.int32)
 
@@ -150,6 +153,7 @@ def _load(board: Board, tile: Tile) -> cython.void:
                 tile.x[count] = cell % tile.width
                 tile.y[count] = cell // tile.width
                 tile.held[cell] = count
+                tile.wide[count] = _wide(board.starts[v + 1] - board.starts[v])
                 board.local[v] = count
                 count += 1
         if stays == 0:
@@ -166,6 +170,7 @@ def _load(board: Board, tile: Tile) -> cython.void:
                 tile.near[last] = outside
                 tile.x[outside] = board.x[u] - tile.left
                 tile.y[outside] = board.y[u] - tile.top
+                tile.wide[outside] = _wide(board.starts[u + 1] - board.starts[u])
                 outside += 1
             last += 1
     tile.starts[tile.movable] = last
@@ -177,6 +182,17 @@ def _load(board: Board, tile: Tile) -> cython.void:
         for k in range(1, board.size[v]):
             if not _is_in(board, tile, v + k, tile.movable):
                 tile.shape[i] = 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _wide(degree: cython.longlong) -> cython.int:
+    """Return the hops within which so many neighbours have room."""
+    radius: cython.int = 1
+    while 2 * radius * (radius + 1) < degree:
+        radius += 1
+    return radius
 
 
 @cython.cfunc
@@ -237,7 +253,10 @@ def _change(
 @cython.nogil
 @cython.exceptval(check=False)
 def _cell(tile: Tile, v: cython.Py_ssize_t, u: cython.Py_ssize_t, bits: cython.ulonglong) -> cython.longlong:
-    """Return a random cell near u, or where u is far on the way there or near v; -1 if it lies outside the tile."""
+    """Return a random cell near u, or where u is far on the way there or near v; -1 if it lies outside the tile.
+
+    Cells near a hub are those that its neighbours have room on, as the nearest ones hold some of them already.
+    """
     x: cython.longlong = tile.x[u]
     y: cython.longlong = tile.y[u]
     across: cython.longlong = x - tile.x[v]
@@ -251,10 +270,18 @@ def _cell(tile: Tile, v: cython.Py_ssize_t, u: cython.Py_ssize_t, bits: cython.u
         x = tile.x[v] + across // reach - STRIDE
         y = tile.y[v] + down // reach - STRIDE
     else:
-        if reach > 3 and bits & 1024:  # beside v itself
+        wide: cython.longlong = tile.wide[u]
+        across = ((bits & 255) * (2 * wide + 1) >> 8) - wide
+        down = ((bits >> 10 & 255) * (2 * wide + 1) >> 8) - wide
+        is_anywhere: cython.bint = wide > 2 and tile.wide[v] == 1
+        is_in_star: cython.bint = is_anywhere and abs(across) + abs(down) <= wide
+        if (is_anywhere and not is_in_star) or (not is_anywhere and reach > 3 and bits & 1024):  # beside v itself
             x, y = tile.x[v], tile.y[v]
+        bits = bits >> 19 if is_anywhere else bits  # others than those that tell whether it is in the star
         reach = 2 if bits & 48 == 48 else 1
-        if reach == 2 and bits & 256:  # diagonally
+        if is_in_star:
+            x, y = x + across, y + down
+        elif reach == 2 and bits & 256:  # diagonally
             x += 1 if bits & 1 else -1
             y += 1 if bits & 2 else -1
         elif bits & 2:
