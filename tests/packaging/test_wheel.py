@@ -24,11 +24,11 @@ SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 JOBS = """
 from shorthaul import affine, dataflow, pebble, spatial, tensor
 results = (
-    pebble.plan("fft:n=16,word=1", budget=8, effort=0.2),
-    affine.plan("gemm", size="NI=8,NJ=8,NK=8,S=20", effort=0.2),
-    tensor.plan("example-3", effort=0.2),
-    dataflow.plan("sobel", effort=0.2),
-    spatial.plan("yule:n=1000", effort=0.2),
+    pebble.plan("fft:n=16,word=1", budget=8, effort=0.02),
+    affine.plan("gemm", size="NI=8,NJ=8,NK=8,S=20", effort=0.02),
+    tensor.plan("example-3", effort=0.02),
+    dataflow.plan("sobel", effort=0.02),
+    spatial.plan("yule:n=1000", effort=0.02),
 )
 print([result.check.ok for result in results])
 """

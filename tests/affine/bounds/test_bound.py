@@ -51,7 +51,7 @@ def test_no_schedule_in_program_order_beats_the_bound(name: str) -> None:
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize("name", quick(POLYBENCH, ("gemm", "cholesky", "jacobi-1d", "trisolv")))
+@pytest.mark.parametrize("name", quick(POLYBENCH, ("gemm", "cholesky", "trisolv")))
 def test_no_exact_play_beats_the_bound(name: str) -> None:
     bound = bound_of(name)
     program = bound.program
@@ -62,7 +62,7 @@ def test_no_exact_play_beats_the_bound(name: str) -> None:
             continue
         least = int(np.diff(cdag.starts).max(initial=0)) + 1
         for capacity in (least, least + 1):
-            exact = least_loads(cdag.operand_lists(), capacity, most_states=30_000)
+            exact = least_loads(cdag.operand_lists(), capacity, most_states=10_000)
             if exact.proven:
                 assert bound.value({**sizes, "S": capacity}) <= exact.loads, (sizes, capacity)
 

@@ -60,7 +60,7 @@ def test_both_numbers_are_printed_and_either_is_certified(tmp_path: Path) -> Non
     name = "gate"
     chosen = program(name, "{} ? {} : {}".format(*CHOICES[name][1:]))
     size = "N=60,S=40"
-    both, one = (bound(chosen, size=size, upper=False, one_branch=item, effort=0.2) for item in (False, True))
+    both, one = (bound(chosen, size=size, upper=False, one_branch=item, effort=0.1) for item in (False, True))
     assert both.bound.value > 2 * one.bound.value == 2 * both.bound.details["one_branch"]["value"]
     assert one.bound.details["both_branches"]["value"] == both.bound.value
     assert "Both branches of a choice" in both.bound.details["model"]

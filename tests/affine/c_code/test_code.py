@@ -222,7 +222,7 @@ def test_a_strip_keeps_what_stands_before_a_sum(tmp_path: Path) -> None:
       }
 #pragma endscop
     }"""
-    assert_agrees(run(made(source, "n=21,S=400")["code"], tmp_path, *SANITIZED))
+    assert_agrees(run(made(source, "n=21,S=400", 0.2)["code"], tmp_path, *SANITIZED))
 
 
 @needs_compiler
@@ -344,7 +344,7 @@ def test_rows_behind_pointers(tmp_path: Path) -> None:
         }
       for (int p = 0; p < n * m; p++) best[0] += p;
     }"""
-    assert_agrees(run(made(source, "n=6,m=5,S=20", 0.3)["code"], tmp_path, *SANITIZED, "-Wpedantic"))
+    assert_agrees(run(made(source, "n=6,m=5,S=20", 0.1)["code"], tmp_path, *SANITIZED, "-Wpedantic"))
 
 
 @needs_compiler
@@ -409,7 +409,7 @@ def test_arrays_of_unknown_extents_have_no_room_for_more_values(tmp_path: Path) 
       }
 #pragma endscop
     }"""
-    found = made(source, "n=9,S=40")
+    found = made(source, "n=9,S=40", 0.2)
     assert "w_values" not in found["code"]
     assert_agrees(run(found["code"], tmp_path, *SANITIZED))
 

@@ -31,15 +31,27 @@ PRODUCT = """void f(int n, double a[n][n], double b[n][n], double c[n][n], doubl
 
 
 @needs_compiler
-@pytest.mark.parametrize(("above", "word"), [("", "double "), ("double x, y, p, q;", "")])
+@pytest.mark.parametrize(
+    ("above", "word"), [("", "double "), pytest.param("double x, y, p, q;", "", marks=pytest.mark.slow)]
+)
 def test_scalars_of_an_iteration_do_not_keep_the_order(above: str, word: str, tmp_path: Path) -> None:
-    found = made(PRODUCT.format(above, *[word] * 4), "n=14,S=60", 0.5)
+    found = made(PRODUCT.format(above, *[word] * 4), "n=14,S=60", 0.05)
     assert found["tiles"]
     assert found["loads_words"] < 0.7 * 14**3  # all of c is loaded n times otherwise
     inner = re.findall(r"\n( *)double x = 0;", found["code"])
     assert inner
     assert min(map(len, inner)) > 2
     assert_agrees(run(found["code"], tmp_path, *SANITIZED))
+
+
+def test_scalars_above_the_loops_are_emitted_as_those_in_them() -> None:
+    """All but the program as it was written, which the driver compares."""
+    inside, above = (
+        made(PRODUCT.format(first, *[word] * 4), "n=14,S=60", 0.02)["code"].partition("#ifndef NO_DRIVER")
+        for first, word in (("", "double "), ("double x, y, p, q;", ""))
+    )
+    assert inside[:2] == above[:2]
+    assert inside[1]
 
 
 def test_only_values_within_one_block_need_no_order() -> None:
@@ -85,7 +97,7 @@ def random_text(draw: random.Random) -> str:
 @needs_compiler
 @pytest.mark.parametrize("seed", [0, 4, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3, 5))])
 def test_programs_with_temporaries_agree(seed: int, tmp_path: Path) -> None:
-    assert_agrees(run(made(random_text(random.Random(seed)), "n=9,m=11,S=24", 0.3)["code"], tmp_path, *SANITIZED))
+    assert_agrees(run(made(random_text(random.Random(seed)), "n=9,m=11,S=24", 0.15)["code"], tmp_path, *SANITIZED))
 
 
 @needs_compiler
@@ -115,7 +127,7 @@ def test_rooms_of_empty_loops_have_an_extent(tmp_path: Path) -> None:
         c[i][j] = d[2];
       }
     }"""
-    found = made(text, "n=47,m=29,S=300", 1)["code"]
+    found = made(text, "n=47,m=29,S=300", 0.3)["code"]
     assert "[max(1, " in found
     assert_agrees(run(found, tmp_path, *SANITIZED, "-DSIZE_n=5", "-DSIZE_m=1"))
 
@@ -138,7 +150,7 @@ def test_values_read_where_isl_leaves_a_statement_out_of_the_loop(last: str, tmp
     plain = text.replace("s * 0.5", "0").replace("t * s", "t * 2").replace("s - kept", "kept")
     for each in (text, plain):
         for size in ("n=23,m=31,S=60", "n=9,m=11,S=300"):
-            assert_agrees(run(made(each, size, 0.2)["code"], tmp_path, *SANITIZED, "-fopenmp"))
+            assert_agrees(run(made(each, size, 0.1)["code"], tmp_path, *SANITIZED, "-fopenmp"))
 
 
 @needs_compiler

@@ -110,7 +110,7 @@ def test_emitted_code_computes_the_same(kind: str, tmp_path: Path) -> None:
     calls = "double u = norm(n, x); for (int i = 0; i < n; i++) { s = third(2.9, x[i]); x[i] = y[i] = near(s, near(x[i], u)) + dot(i, A[i], x); }"
     text = FRAME % (functions, "mix(x[j], z[i][at(i, 1, n)])")
     found = program_from_text(text) if kind == "expressions" else program_from_text(VALUES % calls, function="f")
-    assert_agrees(run(shorthaul.affine.code(found, size="n=12,S=20", effort=0.1).extra["code"], tmp_path, *SANITIZED))
+    assert_agrees(run(shorthaul.affine.code(found, size="n=12,S=20", effort=0.05).extra["code"], tmp_path, *SANITIZED))
 
 
 PROCEDURES = """

@@ -78,7 +78,7 @@ def examined(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int]) -> int
 def test_random_stencils(seed: int) -> None:
     draw = random.Random(seed)
     flow = flow_dependences(program_from_text(random_stencil(draw)))
-    upper = upper_bound(flow.program, flow=flow, search=Search(effort=0.4))
+    upper = upper_bound(flow.program, flow=flow, search=Search(effort=0.2))
     for words in (draw.randint(30, 80), draw.randint(60, 200)):
         examined(upper, flow, {"T": draw.randint(3, 6), "n": draw.randint(8, 14), "S": words})
 

@@ -223,7 +223,7 @@ def test_what_fits_within_a_step_is_loaded_once(nests: str, most: int) -> None:
 
 def test_phases_that_need_one_another_are_no_order() -> None:
     sizes = {"N": 24, "S": 200}
-    here = at_sizes(upper_of("nussinov"), flow_of("nussinov"), sizes, Search(effort=0.15))
+    here = at_sizes(upper_of("nussinov"), flow_of("nussinov"), sizes, Search(effort=0.08))
     assert {name for item in here.steps for name in item.names} == {item.name for item in kernel("nussinov").statements}
 
 

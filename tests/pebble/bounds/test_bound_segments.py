@@ -354,13 +354,13 @@ def test_no_bound_of_several_values_exceeds_an_optimum_or_a_plan() -> None:
         games, lambda cdag, budget: segments.excess(cdag, budget, recompute=False, search=Search()).excess
     )
     assert lifted == 1
-    for seed in samples(24):
+    for seed in samples(16):
         cdag, budget = products_of_several_values(seed, (4, 8))
         cost = belady.plan(cdag, budget).traffic(cdag.weights) - cdag.algorithmic_bound()
         found = segments.excess(cdag, budget, recompute=False, search=Search())
         assert found.excess <= cost
         lifted += found.excess > 0
-    assert lifted > 2
+    assert lifted > 1
 
 
 @pytest.mark.costly

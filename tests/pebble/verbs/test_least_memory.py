@@ -128,8 +128,8 @@ def test_layers_of_weights_need_less_than_orders_annealed_for_traffic() -> None:
     used, ends = np.unique(edges, return_inverse=True)
     cdag = pebble.build(rng.integers(1, 1000, len(used)), *ends.reshape(-1, 2).T)
     start = belady.plan(cdag, int(cdag.weights.sum()))
-    usual = least_memory.search_least(cdag, start, search=Search(effort=0.3)).budget
-    result = pebble.memory(cdag, effort=0.3)
+    usual = least_memory.search_least(cdag, start, search=Search(effort=0.2)).budget
+    result = pebble.memory(cdag, effort=0.2)
     assert result.cost["budget"] < 0.97 * usual
     assert replay(cdag, result.plan, int(result.cost["budget"])).cost["traffic"] == cdag.algorithmic_bound()
 

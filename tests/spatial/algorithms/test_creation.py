@@ -23,7 +23,7 @@ def created(tree: Tree, **fields: object) -> dict[str, object]:
 def test_it_arrives_at_the_order() -> None:
     rng = np.random.default_rng(11)
     for turn in samples(60):
-        tree = twins.random_tree(rng, 60) if turn % 3 else twins.random_forest(rng)
+        tree = twins.random_tree(rng, 40) if turn % 3 else twins.random_forest(rng)
         found = created(tree, curve=("auto", "snake")[turn % 2])  # itself compares the order, and replays the messages
         assert found["energy_hops"] > 0 or tree.n < 3
 

@@ -69,7 +69,7 @@ def test_each_argument_has_a_certificate(argument: str) -> None:
 
 def test_longest_edge_and_link_load_are_verified() -> None:
     rng = np.random.default_rng(7)
-    for _ in samples(80):
+    for _ in samples(48):
         n = int(rng.integers(1, 60))
         tree = random_forest(rng, n) if rng.random() < 0.3 else generators.preferential_attachment(n, 1 + n)
         width = int(rng.integers(1, n + 2))

@@ -45,7 +45,7 @@ def test_sweeps_load_no_more_than_said(seed: int) -> None:
         nests = [item.replace(name, draw.choice(arrays)) for item in nests]
     program = program_from_text(in_a_loop("\n".join(nests)))
     flow = flow_dependences(program)
-    upper = upper_bound(program, flow=flow, search=Search(effort=0.4))
+    upper = upper_bound(program, flow=flow, search=Search(effort=0.2))
     for _ in range(2):
         sizes = {"T": draw.randint(2, 4), "n": draw.randint(5, 12), "S": draw.randint(12, 50)}
         here = at_sizes(upper, flow, sizes, Search(effort=0.2))

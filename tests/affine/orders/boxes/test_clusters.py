@@ -66,7 +66,7 @@ def test_clusters_load_no_more_than_said(seed: int) -> None:
 def test_clusters_of_tiles_alone(seed: int) -> None:
     draw = random.Random(seed)
     program = program_from_text(sums_of_pairs(draw))
-    flow, sizes = flow_dependences(program), {"n": 64, "m": 4, "S": draw.randint(300, 600)}
+    flow, sizes = flow_dependences(program), {"n": 48, "m": 4, "S": draw.randint(300, 600)}
     boxes = Boxes(flow, sizes, ())
     found = boxes.of(item.name for item in program.statements)
     assert found is not None

@@ -76,7 +76,7 @@ def test_intervals_load_less_where_they_are_short() -> None:
 
 def test_what_all_of_a_panel_reads_at_once_needs_a_word() -> None:
     program = program_from_text(f"void f(int n, double A[n][n], double c[n]) {{ {STEPS[1].format('', '', 'j')} }}")
-    boxes = Boxes(flow_dependences(program), {"n": 20, "S": 48}, ())
+    boxes = Boxes(flow_dependences(program), {"n": 16, "S": 40}, ())
     made = boxes.of(item.name for item in program.statements)
     assert made is not None
     found = in_ranges(boxes, made)
