@@ -368,6 +368,9 @@ POOR_FOR_INPUTS = 5.0
 POOR_RUN = 0.05
 #: Turns that load this many times what they read from elsewhere are worth trying two steps at a time.
 WORTH_TWO_STEPS = 2.0
+#: A loop is tried in blocks where its order loads so many times all uses over the root of S, about what boxes in all
+#: loops do (projections onto earlier columns 3.1 to 16, tables over intervals 2.4).
+WORTH_BLOCKS = 3.0
 #: Turns are tried first where a step writes at most so many elements for each input that it reads again: with 1, means
 #: of clusters, whose distances are written too, load twice as much with an effort of 1.
 MOST_WRITTEN_FIRST = 0.25

@@ -24,16 +24,19 @@ class Piece:
     """The instances of ``statement`` where every row of ``where`` is 0 ("="), off it ("!="), above (">") or below.
 
     With a ``half`` it has every second iteration of the first loop, those with this remainder; these are counted by
-    their half, in rows too.
+    their half, in rows too. With a ``block`` that loop is the number of so many iterations, and the place in these.
     """
 
     statement: str
     where: tuple[tuple[Row, str], ...]
     half: int | None = None
+    block: int | None = None
 
     def condition(self, names: Sequence[str]) -> str:
         """Return the condition on iterators of these names as isl reads it."""
         own = names if self.half is None else [f"floor({names[0]} / 2)", *names[1:]]
+        if self.block is not None:
+            own = [f"floor({names[0]} / {self.block})", f"({names[0]} mod {self.block})", *names[1:]]
         parts = [f"{row.text(own)} {sign} 0" for row, sign in self.where]
         if self.half is not None:
             parts.append(f"{names[0]} mod 2 = {self.half}")

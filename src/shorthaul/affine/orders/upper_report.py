@@ -213,6 +213,9 @@ def _halves(step: TurnsStep | PassedStep) -> list[str]:
     found = set()
     for piece in step.parts.pieces.values():
         iterators = step.plain.counts.flow.program.by_name[piece.statement].iterators
+        if piece.block is not None:
+            iterators = ("block", *iterators)
+            found.add(f"{piece.block} iterations of it at a time")
         where = " and ".join(f"{_shown(row, iterators).strip('()')} = 0" for row, _ in piece.where)
         if where:
             found.add(f"{piece.statement} split where {where}")

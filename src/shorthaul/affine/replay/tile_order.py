@@ -108,6 +108,8 @@ def _members(
         points = cdag.coordinates[mine]
         if piece is not None and piece.half is not None:
             points[:, 0] //= 2
+        if piece is not None and piece.block is not None:
+            points = np.column_stack([points[:, 0] // piece.block, points[:, 0] % piece.block, points[:, 1:]])
         for row, sign in () if piece is None else piece.where:
             inside = _HOLDS[sign](_values(row, points[:, : len(row.factors)], sizes), 0)
             mine, points = mine[inside], points[inside]

@@ -149,13 +149,14 @@ class Grouping:
             self._note(key, item, made)
         for use in self.step.reads:
             if use.source is not None and use.source not in names:
-                lines = None if use.rows is None else self._in_coordinates(use.sink, use.rows)
+                rows = self.storage.rows(use)
+                lines = None if rows is None else self._in_coordinates(use.sink, rows)
                 if lines is None:
                     return None
                 group = self.groups.setdefault((use.array, use.source, lines[0]), _Group())
                 group.constants.append(lines[1])
                 group.places.append(self.image(use.sink, use.domain))
-                group.lines.append(self._line(use.sink, use.rows))
+                group.lines.append(self._line(use.sink, rows))
                 group.readers.append((use.sink, use.domain))
                 if self.stepped:
                     written = self.storage.relation(self.flow.program.by_name[use.source].write)

@@ -16,7 +16,7 @@ import islpy as isl
 
 from shorthaul.affine.integer_sets.dependences import Access, DataFlow
 from shorthaul.affine.model import Program, Reference, Statement
-from shorthaul.affine.orders.placement import affine_row, function_rows, placement_map
+from shorthaul.affine.orders.placement import Read, Row, affine_row, function_rows, placement_map
 
 _OUT, _SET = isl.dim_type.out, isl.dim_type.set
 
@@ -72,6 +72,21 @@ class Storage:
         if other is not None:
             return result.apply_range(other)
         return reference.relation if buffer is None else result
+
+    def rows(self, read: Read) -> tuple[Row, ...] | None:
+        """Return affine functions that tell the values of a read: the instances that compute them, or their elements.
+
+        Elements do where each has one of these values, as those of blocks whose number divides what is read.
+        """
+        if read.rows is not None or read.source is None:
+            return read.rows
+        written = self.relation(self.flow.program.by_name[read.source].write).intersect_domain(read.function.range())
+        elements = read.function.apply_range(written)
+        for item in self.flow.program.by_name[read.sink].reads if written.is_injective() else ():
+            relation = self.relation(item)
+            if item.array == read.array and relation.intersect_domain(read.domain).is_equal(elements):
+                return function_rows(relation)
+        return None
 
     def accesses(self) -> tuple[Access, ...]:
         """Return all accesses of the program, to elements of buffers where there are any."""

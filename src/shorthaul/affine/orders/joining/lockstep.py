@@ -64,7 +64,7 @@ class Lockstep:
 
 
 @dataclass(frozen=True)
-class _Copy:
+class Copy:
     """Every second iteration of the outer loop of a statement; ``again``: those that are executed second."""
 
     name: str
@@ -85,6 +85,29 @@ class _Copy:
         """The array that it writes: in the end, after the second ones, that of the program."""
         own = self.statement.write.array
         return own if self.again else f"{own} of every second {self.statement.iterators[0]}"
+
+    def made(self, later: int) -> Statement:
+        """Return the copy as a statement, if executed second ``later`` in each iteration; it reads nothing yet."""
+        item, own = self.statement, self.instances
+        at = item.times[0]
+        names = [f"a{number}" for number in range(int(item.schedule.dim(_OUT)))]
+        times = [*names]
+        times[at], times[at + 1] = "y", f"{names[at + 1]} + {later * self.again}"
+        rest = self.half * loops(item)[0].factors[0]
+        halves = f"{{ [{', '.join(names)}] -> [{', '.join(times)}] : {names[at]} = 2 y + {rest} }}"
+        return replace(
+            item,
+            name=self.name,
+            domain=item.domain.apply(own).coalesce(),
+            schedule=item.schedule.apply_domain(own).apply_range(isl.Map(halves)),
+            reads=(),
+            write=replace(
+                item.write,
+                tag=f"{self.name}.{item.write.tag}",
+                array=self.array,
+                relation=item.write.relation.apply_domain(own).set_tuple_name(_OUT, self.array),
+            ),
+        )
 
 
 class LockstepGroups(SizedGroups):
@@ -221,11 +244,11 @@ def in_lockstep(
     if None in rows.values():
         return None
     placed = {name: found for name, found in rows.items() if found is not None}
-    unrolled = _unrolled(flow, copies)
-    if unrolled is None:
+    twice = unrolled(flow, copies)
+    if twice is None:
         return None
     home = {item.name: item for pair in copies.values() for item in pair}
-    early = _early(unrolled, [item for item in home.values() if item.again], placed, along, margin)
+    early = _early(twice, [item for item in home.values() if item.again], placed, along, margin)
     pieces, first, late, apart = dict[str, Piece](), list[str](), list[str](), dict[str, tuple[Row, ...]]()
     for name, item in home.items():
         row = early.get(name)
@@ -242,7 +265,7 @@ def in_lockstep(
             (late if item.again and name not in early else first).append(name)
     if not any(home[pieces[name].statement].again for name in first):
         return None
-    made = in_own_names(in_pieces(unrolled, pieces))
+    made = in_own_names(in_pieces(twice, pieces))
     halves = {
         key: replace(item, statement=home[item.statement].statement.name, half=home[item.statement].half)
         for key, item in pieces.items()
@@ -266,29 +289,29 @@ def _more(row: Row, constant: int) -> Row:
     return replace(row, constant=row.constant + constant)
 
 
-def _copies(statement: Statement) -> tuple[_Copy, _Copy]:
+def _copies(statement: Statement) -> tuple[Copy, Copy]:
     down = loops(statement)[0].factors[0] < 0
     return (
-        _Copy(f"{statement.name}_once", statement, int(down), again=False),
-        _Copy(f"{statement.name}_again", statement, int(not down), again=True),
+        Copy(f"{statement.name}_once", statement, int(down), again=False),
+        Copy(f"{statement.name}_again", statement, int(not down), again=True),
     )
 
 
-def _halved(rows: tuple[Row, ...], copy: _Copy) -> tuple[Row, ...] | None:
+def _halved(rows: tuple[Row, ...], copy: Copy) -> tuple[Row, ...] | None:
     """Return rows as functions of the iterators of a copy; None if more than the first depends on the outer loop."""
     first, *others = rows
     plain = first == loops(copy.statement)[0]
     return rows if plain and not any(row.factors[0] for row in others) else None
 
 
-def _unrolled(flow: DataFlow, copies: Mapping[str, tuple[_Copy, _Copy]]) -> DataFlow | None:
+def unrolled(flow: DataFlow, copies: Mapping[str, Sequence[Copy]]) -> DataFlow | None:
     """Return the flow with copies of statements, None where the place inside of their outer loop is not a constant."""
     program = flow.program
     inside = [entry(pair[0].statement, pair[0].statement.times[0] + 1) for pair in copies.values()]
     places = [row.constant for row in inside if row is not None and not any(row.factors) and not row.parameters]
     if len(places) < len(inside):
         return None
-    made: dict[str | None, Sequence[_Copy | None]] = {item.name: (None,) for item in program.statements}
+    made: dict[str | None, Sequence[Copy | None]] = {item.name: (None,) for item in program.statements}
     made[None] = (None,)
     made.update(copies.items())
     flows = [
@@ -304,7 +327,7 @@ def _unrolled(flow: DataFlow, copies: Mapping[str, tuple[_Copy, _Copy]]) -> Data
             if copy is None:
                 statements.append(item)
                 continue
-            statements.append(_statement(copy, 1 + max(places) - min(places)))
+            statements.append(copy.made(1 + max(places) - min(places)))
             arrays[copy.array] = replace(program.arrays[item.write.array], name=copy.array)
     written = {item.name: item.write.array for item in statements}
     for at, statement in enumerate(statements):
@@ -312,7 +335,7 @@ def _unrolled(flow: DataFlow, copies: Mapping[str, tuple[_Copy, _Copy]]) -> Data
     return DataFlow(replace(program, statements=tuple(statements), arrays=arrays), tuple(flows), flow.inputs)
 
 
-def _between(item: Flow, source: _Copy | None, sink: _Copy | None) -> Iterator[Flow]:
+def _between(item: Flow, source: Copy | None, sink: Copy | None) -> Iterator[Flow]:
     """Yield the part of a flow from one copy to another, if there is one; references stay those of the statement."""
     effort.step()
     relation = item.relation if source is None else item.relation.apply_domain(source.instances)
@@ -323,30 +346,6 @@ def _between(item: Flow, source: _Copy | None, sink: _Copy | None) -> Iterator[F
         if sink is not None:
             reference = replace(reference, relation=reference.relation.apply_domain(sink.instances))
         yield Flow(*ends, reference, relation.coalesce())
-
-
-def _statement(copy: _Copy, later: int) -> Statement:
-    """Return a copy as a statement, if executed second ``later`` in each iteration; it reads nothing yet."""
-    item, own = copy.statement, copy.instances
-    at = item.times[0]
-    names = [f"a{number}" for number in range(int(item.schedule.dim(_OUT)))]
-    times = [*names]
-    times[at], times[at + 1] = "y", f"{names[at + 1]} + {later * copy.again}"
-    rest = copy.half * loops(item)[0].factors[0]
-    halves = f"{{ [{', '.join(names)}] -> [{', '.join(times)}] : {names[at]} = 2 y + {rest} }}"
-    return replace(
-        item,
-        name=copy.name,
-        domain=item.domain.apply(own).coalesce(),
-        schedule=item.schedule.apply_domain(own).apply_range(isl.Map(halves)),
-        reads=(),
-        write=replace(
-            item.write,
-            tag=f"{copy.name}.{item.write.tag}",
-            array=copy.array,
-            relation=item.write.relation.apply_domain(own).set_tuple_name(_OUT, copy.array),
-        ),
-    )
 
 
 def _reading(statement: Statement, written: Mapping[str, str], flows: list[Flow]) -> Statement:
@@ -368,7 +367,7 @@ def _reading(statement: Statement, written: Mapping[str, str], flows: list[Flow]
     return replace(statement, reads=tuple(reads.values()))
 
 
-def _early(flow: DataFlow, again: Sequence[_Copy], rows: Placement, along: int, margin: int) -> _Early:
+def _early(flow: DataFlow, again: Sequence[Copy], rows: Placement, along: int, margin: int) -> _Early:
     """Return what is early of the second copies: at least ``margin`` behind what they read of the first ones."""
     names = {item.name for item in again}
     result: _Early = {}

@@ -19,6 +19,7 @@ import islpy as isl
 from shorthaul.affine import effort
 from shorthaul.affine.orders.boxes.boxed import refined
 from shorthaul.affine.orders.boxes.steps import BoxStep
+from shorthaul.affine.orders.joining.blocks import in_blocks
 from shorthaul.affine.orders.joining.ranges import in_ranges
 from shorthaul.affine.orders.joining.stages import leads_back, with_stages
 from shorthaul.affine.orders.pieces.passed import PassedStep
@@ -39,7 +40,8 @@ def improved(boxes: Boxes, steps: Sequence[AnyStep]) -> Iterator[list[AnyStep]]:
     result = list(steps)
     for at, item in enumerate(steps):
         found = boxes.better(item, partial(refined, slack=boxes.slack))
-        result[at] = min(found, in_ranges(boxes, found), boxes.clustered(boxes.passing(found)), key=boxes.cost)
+        tried = found, in_ranges(boxes, found), boxes.clustered(boxes.passing(found)), in_blocks(boxes, found)
+        result[at] = min(tried, key=boxes.cost)
         yield list(result)
     result = with_first_panels(boxes, result)
     yield result
