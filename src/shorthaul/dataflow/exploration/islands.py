@@ -17,10 +17,8 @@ from shorthaul.dataflow.exploration.candidates import Knowledge
 from shorthaul.dataflow.exploration.enumeration import Enumeration
 from shorthaul.dataflow.exploration.polishing import polish
 from shorthaul.dataflow.mapping.arrays import Instance
-from shorthaul.dataflow.mapping.binding import mapped_point, needed_capacities
-from shorthaul.dataflow.model import Decisions
-from shorthaul.dataflow.modulo.periodic import annealed_within
-from shorthaul.dataflow.modulo.solver import make_point
+from shorthaul.dataflow.mapping.binding import mapped_point
+from shorthaul.dataflow.modulo.solver import annealed_point
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import Point
 
@@ -116,22 +114,14 @@ def improve(instance: Instance, known: Knowledge, search: Search, *, atomic: boo
     Those furthest above what bounds their mapping come first; every try takes four times as long as the one before,
     and counts as if there were half as much to gain.
     """
-    application, platform = instance.application, instance.platform
     left = {point.objectives: (point, _least(instance, point), 0) for point in known.points}
     while left and not search.expired():
         at, (point, least, tries) = max(left.items(), key=lambda item: _worth(*item[1]))
         del left[at]
         if _worth(point, least, tries) <= 0:
             return
-        net = mapped_point(application, platform, point)
-        search.spend(len(point.starts) / tuning.LISTED_TASKS)
-        moves = tuning.FRUGAL_MOVES << 2 * tries
-        schedule = annealed_within(net, least, search, point, point.capacities, moves, atomic=atomic)
-        if schedule.period < point.period:
-            mapping = Decisions(point.binding, point.xi, point.channel_decision)
-            held = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=atomic)
-            point = make_point(instance, mapping, net, schedule, held)
-            known.add(point)
+        point = annealed_point(instance, point, search, tuning.FRUGAL_MOVES << 2 * tries, atomic=atomic).point
+        known.add(point)
         left[point.objectives] = (point, least, tries + 1)
         left = {key: entry for key, entry in left.items() if any(entry[0] is other for other in known.points)}
 

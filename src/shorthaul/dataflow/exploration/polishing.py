@@ -36,8 +36,8 @@ from shorthaul.dataflow.mapping.loads_kernels import Loads
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Problem
 from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.modulo.memory_limits import filled, fits
-from shorthaul.dataflow.modulo.periodic import annealed_within, dive_effort, self_timed_within
-from shorthaul.dataflow.modulo.solver import Decided, Solved, decide_mapping, make_point, solve_mapping
+from shorthaul.dataflow.modulo.periodic import dive_effort, self_timed_within
+from shorthaul.dataflow.modulo.solver import Decided, Solved, annealed_point, decide_mapping, make_point, solve_mapping
 from shorthaul.dataflow.options import Decoding, PlanOptions
 from shorthaul.dataflow.plan import Point
 
@@ -315,7 +315,11 @@ class _Polishing:
         effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1))
         if not self.is_soon:
             if candidate.point is not None:
-                return self._solved_again(candidate, candidate.point)
+                moves = tuning.FRUGAL_MOVES << 2 * (candidate.tries - 1)
+                most = None if candidate.small else self.most_bytes
+                return annealed_point(
+                    self.instance, candidate.point, self.search, moves, atomic=self.atomic, most_bytes=most
+                )
             points = [self._self_timed(mapping, tasks, small=candidate.small)]
             if not candidate.small:
                 points.append(self._greedy(candidate))
@@ -395,26 +399,6 @@ class _Polishing:
         if not fits(net, platform.memories, held):
             return None
         return make_point(self.instance, mapping, net, schedule, held)
-
-    def _solved_again(self, candidate: Candidate, point: Point) -> Solved:
-        """Return what local search makes of a point of a mapping.
-
-        Buffers may hold more then where their memories have room, unless it is for the least footprint.
-        """
-        self.search.spend(len(point.starts) / tuning.LISTED_TASKS)
-        platform = self.instance.platform
-        net = mapped_point(self.instance.application, platform, point)
-        moves = tuning.FRUGAL_MOVES << 2 * (candidate.tries - 1)
-        tokens = point.capacities
-        if not candidate.small:
-            tokens = filled(net, platform.memories, tokens, self.most_bytes)
-        least = int(period_bound(net).value)
-        schedule = annealed_within(net, least, self.search, point, tokens, moves, atomic=self.atomic)
-        if schedule.period >= point.period:
-            return Solved(point, schedule.least, schedule.method)
-        mapping = Decisions(point.binding, point.xi, point.channel_decision)
-        held = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=self.atomic)
-        return Solved(make_point(self.instance, mapping, net, schedule, held), schedule.least, schedule.method)
 
 
 def _effort(tasks: int) -> float:

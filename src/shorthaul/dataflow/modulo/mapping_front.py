@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.mapping.binding import MappedNetwork, needed_capacities
 from shorthaul.dataflow.mapping.start_times import tokens_to_itself
-from shorthaul.dataflow.modulo.memory_limits import fewest, fits, room
+from shorthaul.dataflow.modulo.memory_limits import Box, fewest, fits, room
 from shorthaul.dataflow.modulo.periodic import Schedule, least_schedule
 
 
@@ -22,15 +21,6 @@ class Rivals(Protocol):
 
     def smaller(self, period: int) -> int:
         """Return below how many bytes schedules of such a period are of interest; falling with the period."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Box:
-    """Schedules whose buffers hold from ``low`` to ``high`` tokens (no entry: any); none is below ``least``."""
-
-    low: Mapping[str, int]
-    high: Mapping[str, int]
-    least: int
 
 
 def better_schedules(
@@ -50,7 +40,7 @@ def better_schedules(
 
     low = {b.id: tokens_to_itself(net, b, writes[b.id], atomic=atomic) for b in net.network.buffers}
     longest = _longest_period(net)
-    boxes = [_Box(low, {}, int(period_bound(net).value))]
+    boxes = [Box(low, {}, int(period_bound(net).value))]
     while boxes:
         box = boxes.pop()
         most, spare = rivals.below(size(box.low)), rivals.smaller(box.least) - 1 - size(box.low)
@@ -69,8 +59,8 @@ def better_schedules(
         if is_small and size(tokens) == size(box.low):
             continue
         name = max(size_of, key=lambda name: (tokens[name] - box.low[name]) * size_of[name])
-        boxes.append(_Box({**box.low, name: tokens[name]}, high, found.period))
-        boxes.append(_Box(box.low, {**high, name: tokens[name] - 1}, found.period))
+        boxes.append(Box({**box.low, name: tokens[name]}, high, found.period))
+        boxes.append(Box(box.low, {**high, name: tokens[name] - 1}, found.period))
     return True
 
 

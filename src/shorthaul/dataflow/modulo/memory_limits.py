@@ -14,7 +14,7 @@ from shorthaul.dataflow.plan import Point
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class Box:
     """Schedules whose buffers hold from ``low`` to ``high`` tokens (no entry: any); none is below ``least``."""
 
     low: Mapping[str, int]
@@ -96,7 +96,7 @@ def schedule_in_memories(
         return None
     best = None if hint is None else Schedule(hint.period, dict(hint.starts), free.least)
     tree = _Tree(net, limits, atomic, search)
-    nodes, proven, method = [_Node(low, room(net, limits, low), free.least)], [], free.method
+    nodes, proven, method = [Box(low, room(net, limits, low), free.least)], [], free.method
     found: Schedule | None = free
     for _ in range(tuning.MOST_CAPACITIES):
         node = nodes.pop()
@@ -189,7 +189,7 @@ class _Tree:
         )  # fmt: skip
         return None if starts is None else replace(found, starts=starts)
 
-    def split(self, node: _Node, found: Schedule) -> list[_Node]:
+    def split(self, node: Box, found: Schedule) -> list[Box]:
         """Return the nodes into which one falls whose schedule needs too much of some memory."""
         tokens = self.tokens(found)
         used = _used(self.net, tokens)
@@ -198,8 +198,8 @@ class _Tree:
             (buffer for buffer in self.net.network.buffers if self.net.memory[buffer.id] in full),
             key=lambda buffer: (tokens[buffer.id] - node.low[buffer.id]) * buffer.token_bytes,
         )
-        fewer = _Node(node.low, {**node.high, buffer.id: tokens[buffer.id] - 1}, found.least)
+        fewer = Box(node.low, {**node.high, buffer.id: tokens[buffer.id] - 1}, found.least)
         low = {**node.low, buffer.id: tokens[buffer.id]}
         if not fits(self.net, self.limits, low):
             return [fewer]
-        return [fewer, _Node(low, fewest(node.high, room(self.net, self.limits, low)), found.least)]
+        return [fewer, Box(low, fewest(node.high, room(self.net, self.limits, low)), found.least)]

@@ -11,10 +11,16 @@ from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.caps_hms.heuristic import effective_decision
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, exact_cost, memory_shortage
-from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_bindings, mapped, needed_capacities
+from shorthaul.dataflow.mapping.binding import (
+    MappedNetwork,
+    determine_channel_bindings,
+    mapped,
+    mapped_point,
+    needed_capacities,
+)
 from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.modulo.memory_limits import filled, fits, schedule_by_trees, schedule_in_memories
-from shorthaul.dataflow.modulo.periodic import Schedule, Trees, dive_effort, modulo_schedule
+from shorthaul.dataflow.modulo.periodic import Schedule, Trees, annealed_within, dive_effort, modulo_schedule
 from shorthaul.dataflow.modulo.window_model import window_schedule
 from shorthaul.dataflow.options import Decoding
 from shorthaul.dataflow.plan import Point
@@ -56,6 +62,26 @@ def solve_mapping(
     elif warm.objectives[:2] < solved.point.objectives[:2]:
         return Solved(warm, solved.least, solved.method)
     return solved
+
+
+def annealed_point(
+    instance: Instance, point: Point, search: Search, moves: int, *, atomic: bool, most_bytes: int | None = None
+) -> Solved:  # fmt: skip
+    """Return what so many moves of local search make of a point.
+
+    Its buffers may hold more then where their memories have room, up to ``most_bytes`` together (None: no more).
+    """
+    search.spend(len(point.starts) / tuning.LISTED_TASKS)
+    net = mapped_point(instance.application, instance.platform, point)
+    tokens = point.capacities
+    if most_bytes is not None:
+        tokens = filled(net, instance.platform.memories, tokens, most_bytes)
+    schedule = annealed_within(net, int(period_bound(net).value), search, point, tokens, moves, atomic=atomic)
+    if schedule.period < point.period:
+        mapping = Decisions(point.binding, point.xi, point.channel_decision)
+        held = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=atomic)
+        point = make_point(instance, mapping, net, schedule, held)
+    return Solved(point, schedule.least, schedule.method)
 
 
 @dataclass(frozen=True, slots=True)
