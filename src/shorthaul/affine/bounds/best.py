@@ -344,8 +344,10 @@ def _pool(
     early = {}
     if promise and promise[0] > promise[-1]:
         early[_SINGLE] = found(_SINGLE, promise[0] / sum(promise))
-    levels = found(Family(columns.stencils, count, has_value=False))
-    doubled, fields = map(found, (_CONES, _COUPLED)) if symmetric else ([], [])
+    fields = found(_COUPLED) if symmetric else []
+    together = frozenset(name for item in fields for name in item.item.statements)
+    levels = found(Family(partial(columns.stencils, without=together), count, has_value=False))
+    doubled = found(_CONES) if symmetric else []
     covered = frozenset(name for item in levels if item.item.covers for name in item.item.statements)
     with charged_to(search.part(FAMILY_SHARE)):
         alone = candidates(flow, where, sizes, symmetric=symmetric, without=covered)

@@ -27,23 +27,28 @@ from shorthaul.affine.bounds.partition.fields import (
 )
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
 from shorthaul.affine.bounds.partition.parts import as_union, union_of, union_of_maps, united
-from shorthaul.affine.bounds.partition.stencil_levels import Stencil, borders
+from shorthaul.affine.bounds.partition.stencil_levels import Stencil, bordered
 from shorthaul.affine.bounds.partition.stencil_reads import Read, all_reads, direct_reads, shift_map, steps_alone
+from shorthaul.affine.bounds.walls import walled
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import less
 
 
-def stencils(flow: DataFlow) -> Iterator[Stencil]:
-    """Yield the stencils by levels, and those whose places have values twice: without these, and with them."""
-    yield from with_values(stencil_levels.stencils(flow), flow)
+def stencils(flow: DataFlow, without: frozenset[str] = frozenset()) -> Iterator[Stencil]:
+    """Yield the stencils by levels of statements not in ``without``, and those whose places have values twice:
+
+    without these, and with them.
+    """
+    found = stencil_levels.stencils(flow)
+    yield from with_values((item for item in found if not without & set(item.statements)), flow)
 
 
 def with_values(stencils: Iterable[Stencil], flow: DataFlow) -> Iterator[Stencil]:
     """Yield stencils, each whose places have values once more with these."""
     known: list[Cycle] | None = None
     for item in stencils:
-        yield item
+        yield walled(item, flow)
         middle = _centred(item) or _bare(item)
         if middle is None:
             continue
@@ -154,20 +159,9 @@ def _halves(covector: Offset, delta: Offset, parity: Offset) -> int:
 def _only(item: Stencil, kept: Sequence[int], constant: sympy.Expr, shape: Shape) -> Stencil:
     """Return a stencil with some of its neighbours."""
     shifts = tuple(tuple(group[at] for at in kept) for group in item.shifts)
-    spill, ends = borders(item.statements, item.domains, shifts)
     ways = tuple(tuple(way for way in group if way[0] in near) for group, near in zip(item.ways, shifts, strict=True))
     between = union_of_maps(isl.UnionMap.from_map(level) for group in ways for _, levels in group for level in levels)
-    return replace(
-        item,
-        shifts=shifts,
-        constant=constant,
-        shape=shape,
-        spill=spill.union(between.range()).coalesce(),
-        sources=spill.subtract(union_of(item.domains)).coalesce(),
-        ends=ends.coalesce(),
-        between=between.range(),
-        ways=ways,
-    )
+    return bordered(replace(item, shifts=shifts, constant=constant, shape=shape, between=between.range(), ways=ways))
 
 
 def _with_values(flow: DataFlow, known: Sequence[Cycle], item: Stencil, middle: _Middle) -> Stencil | None:

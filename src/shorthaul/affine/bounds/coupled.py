@@ -8,15 +8,16 @@ had their own border, for as many places. So one argument on both has up to 2^(1
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
-from shorthaul.affine.bounds.partition.parts import as_union, thickness, union_of
-from shorthaul.affine.bounds.partition.stencil_levels import Stencil
-from shorthaul.affine.bounds.partition.stencil_reads import Direct, direct_reads, shift_map
+from shorthaul.affine.bounds.partition.parts import thickness, union_of
+from shorthaul.affine.bounds.partition.stencil_levels import Stencil, bordered
+from shorthaul.affine.bounds.partition.stencil_reads import Direct, direct_reads
+from shorthaul.affine.bounds.walls import walled
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.tuning import CHEAP_STEP
@@ -59,14 +60,10 @@ def _of_two(
         if thickness(domain) < width:
             return None
         domains.append(domain.coalesce())
-    spill, ends = _borders(names, domains, shifts, below)
-    inside, nothing = union_of(domains), union_of([])
-    sources = spill.subtract(inside).coalesce()
-    first = tuple(-value for value in below)
-    sets = (spill, sources, ends, nothing, nothing)
-    return Stencil(
-        names, tuple(domains), first, (shifts, shifts), constant, rated[1], *sets, ways=((), ()), is_coupled=True
-    )
+    nothing, covector, both = union_of([]), tuple(-value for value in below), (shifts, shifts)
+    sets = (nothing, nothing, nothing, nothing, nothing)
+    made = Stencil(names, tuple(domains), covector, both, constant, rated[1], *sets, ways=((), ()), is_coupled=True)
+    return walled(bordered(made), flow)
 
 
 def of_two(n: int, c: sympy.Expr, shape: Shape) -> sympy.Expr | None:
@@ -85,19 +82,3 @@ def _of_step(direct: Direct, name: str, source: str) -> Mapping[Offset, isl.Set]
     """Return where a statement reads another one, or itself, one step before, by distance."""
     step(CHEAP_STEP)
     return {shift: function.domain() for known, shift, function in direct[name] if known == source and shift[0] == -1}
-
-
-def _borders(
-    names: Sequence[str], domains: Sequence[isl.Set], shifts: Sequence[Offset], below: Offset
-) -> tuple[isl.UnionSet, isl.UnionSet]:
-    """Return what the domains read, and their instances with a successor that is not in them."""
-    spill, ends = union_of([]), union_of([])
-    for name, other, domain, beside in zip(names, names[::-1], domains, domains[::-1], strict=True):
-        points = as_union(domain)
-        ways = [*((name, domain, shift) for shift in shifts), (other, beside, below)]
-        for target, reader, shift in ways:
-            step()
-            spill = spill.union(shift_map(name, target, shift).intersect_domain(points).range())
-            up = shift_map(target, name, shift).intersect_domain(as_union(reader)).reverse()
-            ends = ends.union(points.subtract(up.domain()))
-    return spill.coalesce(), ends.coalesce()

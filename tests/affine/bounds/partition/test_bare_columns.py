@@ -106,7 +106,7 @@ def test_no_part_computes_more(n: int, values: int, halves: int) -> None:
 @cache
 def written(is_jacobi: bool) -> str:
     program = JACOBI if is_jacobi else GAUSS_SEIDEL
-    search = Search(effort=0.4 if is_jacobi else 0.2)
+    search = Search(effort=0.4 if is_jacobi else 0.25)
     found = lower_bound(program, flow=(flow := flow_dependences(program)), sizes=SIZES, search=search)
     return json.dumps(as_bound(program, found, SIZES, flow).document())
 

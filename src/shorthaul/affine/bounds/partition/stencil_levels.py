@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial, reduce
 
@@ -29,9 +29,11 @@ import sympy
 from shorthaul.affine.bounds.partition.candidates import best_events
 from shorthaul.affine.bounds.partition.fields import Columns
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
-from shorthaul.affine.bounds.partition.parts import as_union, sets_of, thickness, union_of
+from shorthaul.affine.bounds.partition.parts import sets_of, thickness, union_of
 from shorthaul.affine.bounds.partition.stencil_reads import (
     Read,
+    Way,
+    borders,
     direct_reads,
     groups,
     is_complete,
@@ -40,11 +42,9 @@ from shorthaul.affine.bounds.partition.stencil_reads import (
     own_reads,
     reads_more,
     shared_reads,
-    shift_map,
     stands_for_one,
     steps_alone,
 )
-from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S, simplest
@@ -66,6 +66,7 @@ from shorthaul.affine.proofs.lemmas import (
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, events_of_parts, least_events, value_text
+from shorthaul.affine.proofs.walls import WALLS
 from shorthaul.affine.tuning import LARGEST_LEVEL_FACTOR, LEAST_GAIN, MOST_LEVEL_COVECTORS, WIDEST_SKEWED_STENCIL
 
 _SET = isl.dim_type.set
@@ -94,11 +95,27 @@ class Stencil:
     box: Inside | None = None  #: where instances fill a box, and read the neighbours in it only
     is_coupled: bool = False  #: two fields at one time, which also read one another at their place
     columns: Columns | None = None  #: where places have values of their own
+    walls: isl.UnionSet | None = None  #: places of walls, where it goes up to its borders,
+    inputs: isl.UnionMap | None = None  #: and place -> input that stands there
 
     @property
     def dimensions(self) -> int:
         """The dimension of a level."""
         return len(self.covector) - 1
+
+    @property
+    def reads(self) -> list[Way]:
+        """What is read in the level below."""
+        below, fields = tuple(-value for value in self.covector), self.statements
+        before = fields if self.is_coupled else (fields[-1], *fields[:-1])
+        across = zip(fields, fields[::-1], [below, below], strict=True) if self.is_coupled else ()
+        found = zip(fields, before, self.shifts, strict=True)
+        return [*((name, source, shift) for name, source, shifts in found for shift in shifts), *across]
+
+    @property
+    def room(self) -> int:
+        """What walls of one instance may need of fast memory beside the result (lemma on walls)."""
+        return 0 if self.walls is None else max(0, self.dimensions - 2)
 
     def is_sharp(self, events: int | None) -> bool:
         """True if parts of so many events have the sharper B of the lemma on balanced rows around balls."""
@@ -174,7 +191,6 @@ def _stencil(
         if thickness(domain) < width:
             return None
         domains.append(domain.coalesce())
-    spill, ends = borders(names, domains, shifts)
     own, ways = union_of([]), []
     for at, domain in enumerate(domains):
         items = [(shift, item) for shift in shifts[at] for item in reads[at][shift] if item.by]
@@ -183,21 +199,18 @@ def _stencil(
     between = union_of([])
     if all(_stand_for_one(reads[at], shifts[at]) for at in range(len(names))):
         own, between = between, own
-    sources = spill.subtract(union_of(domains)).coalesce()
-    return Stencil(
-        tuple(names),
-        tuple(domains),
-        covector,
-        tuple(shifts),
-        *rated,
-        spill.union(own).union(between).coalesce(),
-        sources,
-        ends.coalesce(),
-        own,
-        between,
-        tuple(ways),
-        is_complete(every, names, shifts) and not reads_more(flow, names),
+    nothing, complete = union_of([]), is_complete(every, names, shifts) and not reads_more(flow, names)
+    sets = (nothing, nothing, nothing, own, between)
+    return bordered(
+        Stencil(tuple(names), tuple(domains), covector, tuple(shifts), *rated, *sets, tuple(ways), complete)
     )
+
+
+def bordered(item: Stencil) -> Stencil:
+    """Return a stencil with what its domains read, its sources and ends."""
+    spill, ends = borders(dict(zip(item.statements, item.domains, strict=True)), item.reads)
+    sources = spill.subtract(union_of(item.domains)).coalesce()
+    return replace(item, spill=spill.union(item.own).union(item.between).coalesce(), sources=sources, ends=ends)
 
 
 def _stand_for_one(reads: Mapping[Offset, Sequence[Read]], shifts: Sequence[Offset]) -> bool:
@@ -206,22 +219,6 @@ def _stand_for_one(reads: Mapping[Offset, Sequence[Read]], shifts: Sequence[Offs
     if any(item.by and not other.by for shift in shifts for item in reads[shift] for other in reads[shift]):
         return False
     return all(stands_for_one(used, place) for place in {place for item in used for place, _ in item.places})
-
-
-def borders(
-    names: Sequence[str], domains: Sequence[isl.Set], shifts: Sequence[Sequence[Offset]]
-) -> tuple[isl.UnionSet, isl.UnionSet]:
-    """Return what the domains read, and their instances with a successor that is not in them."""
-    inside, spill, ends = union_of(domains), union_of([]), union_of([])
-    for at, name in enumerate(names):
-        before, after = (at - 1) % len(names), (at + 1) % len(names)
-        for shift in shifts[at]:
-            step()
-            spill = spill.union(shift_map(name, names[before], shift).intersect_domain(as_union(domains[at])).range())
-        for shift in shifts[after]:
-            up = shift_map(name, names[after], tuple(-value for value in shift))
-            ends = ends.union(as_union(domains[at]).subtract(up.intersect_range(inside).domain()))
-    return spill, ends
 
 
 def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | None = None) -> SubBound:
@@ -233,8 +230,8 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     n, c = item.dimensions, item.constant
     size = sympy.Add(*(count_formula(card(domain, context)) for domain in item.domains))
     sources = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.sources)))
-    T = n * S if events is None else sympy.Integer(events)
-    K = S + T
+    T = n * S - item.room if events is None else sympy.Integer(events)
+    K = S + T + item.room
     bulk, edge = rates(n, c, item.values, bare=item.is_bare)
     U = simplest(bulk * K ** sympy.Rational(n + 1, n) + edge * K)
     balanced = balanced and item.columns is None and (item.own.is_empty() or item.box is None)
@@ -292,6 +289,7 @@ def _lemmas(item: Stencil, events: int | None, *, balanced: bool) -> list[Lemma]
         COUPLED: item.is_coupled,
         COLUMNS: item.columns is not None,
         BARE_COLUMNS: item.is_bare,
+        WALLS: item.walls is not None,
     }
     return [lemma for lemma, is_used in used.items() if is_used]
 
@@ -316,6 +314,7 @@ def _certificate(
         "shape": shape.document(),
         "box": None if item.box is None else item.box.document(),
         "balanced": balanced,
+        "walls": None if item.walls is None else {"walls": str(item.walls), "inputs": str(item.inputs)},
         "coupled": item.is_coupled,
         "sources": str(item.sources),
         "ends": str(item.ends),
@@ -344,7 +343,7 @@ def _tuned(
         ring = number_at(facts["ring"], sizes) * float(ring_rate(n, item.constant, item.values, bare=item.is_bare))
 
     def worth(events: int) -> float:
-        K = sizes["S"] + events
+        K = sizes["S"] + events + item.room
         if limit < K:
             return -math.inf
         own = 0 if item.own.is_empty() else K
@@ -394,6 +393,8 @@ def _level_steps(item: Stencil, flow: DataFlow) -> list[str]:
     )
     how = "are at one time and read one another at their place" if item.is_coupled else "take turns"
     turns = f", in which {' and '.join(item.statements)} {how}" if len(item.statements) > 1 else ""
+    walls = [] if item.walls is None else [f"Lemma (walls): walls {item.walls}; inputs by place {item.inputs}"]
+    beside = ", walls and inputs at places are among them" if walls else "; no input is among them"
     return [
         (
             f"Levels: {number}{turns}. An instance p reads p + v of the level below for v in {shifts}, each "
@@ -401,7 +402,8 @@ def _level_steps(item: Stencil, flow: DataFlow) -> list[str]:
             "a translation."
         ),
         instances_text(item.box),
-        f"sources (read by D, not in D; no input is among them): {set_text(item.sources, flow.program)}",
+        *walls,
+        f"sources (read by D, not in D{beside}): {set_text(item.sources, flow.program)}",
         item.shape.because,
     ]
 
@@ -432,7 +434,7 @@ def _row_steps(item: Stencil, flow: DataFlow, U: sympy.Expr, T: sympy.Expr) -> l
             "Events: loads of the may-spill set, which is all that D reads, and computations of sources. Let "
             "P be the part of D that a segment of T events computes. A vertex outside of P that P reads was "
             "in fast memory before, or is loaded, or is a source that is computed (an instance of D that is "
-            "computed is in P). So In(P) <= S + T = K."
+            f"computed is in P). So In(P) <= S + T{f' + {item.room}' if item.room else ''} = K."
         ),
         *rows,
         f"U grows with S + T, and any T will do; for large S, T/U is largest at T = {n} S; chosen: T = {T}.",

@@ -19,6 +19,8 @@ from shorthaul.affine.tuning import CHEAP_STEP, LONGEST_LAYER_PATH, MOST_PATH_SE
 _SET = isl.dim_type.set
 
 Direct = Mapping[str, Sequence[tuple[str, Offset, isl.Map]]]
+#: Statement, the one that it reads, and the distance.
+Way = tuple[str, str, Offset]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,17 @@ def moved(name: str, target: str, shift: Offset) -> isl.Map:
 def shift_map(name: str, target: str, shift: Offset) -> isl.UnionMap:
     """Return :func:`moved` as a relation that others may be united with."""
     return isl.UnionMap.from_map(moved(name, target, shift))
+
+
+def borders(domains: Mapping[str, isl.Set], reads: Iterable[Way]) -> tuple[isl.UnionSet, isl.UnionSet]:
+    """Return what the domains read, and their instances with a successor that is not in them."""
+    spill, ends = isl.UnionSet("{ }"), isl.UnionSet("{ }")
+    points = {name: isl.UnionSet.from_set(domain) for name, domain in domains.items()}
+    for name, source, shift in reads:
+        step()
+        below = points[name].apply(shift_map(name, source, shift))
+        spill, ends = spill.union(below), ends.union(points[source].subtract(below))
+    return spill.coalesce(), ends.coalesce()
 
 
 def own_reads(flow: DataFlow, direct: Direct) -> dict[str, list[Read]]:

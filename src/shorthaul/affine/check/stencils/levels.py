@@ -39,6 +39,7 @@ from shorthaul.affine.check.stencils.columns import (
     wrong_columns,
     wrong_fields,
 )
+from shorthaul.affine.check.stencils.walls import Walls, room, walls_of, wrong_walls
 from shorthaul.affine.check.subspaces import spanned
 from shorthaul.core.errors import InputError
 
@@ -74,6 +75,7 @@ class Stencil:
     spill: isl.UnionSet
     ways: tuple[tuple[Way, ...], ...]
     columns: Columns | None
+    walls: Walls
     given: Mapping[str, Any]
 
     @property
@@ -142,7 +144,10 @@ def stencil_of(given: Mapping[str, Any], reads: Reads) -> Stencil:
     unfit = columns and (given["box"] is not None if columns.parity else any(covector[1:]))
     if columns and (given.get("coupled", False) or given["own"] or given["balanced"] or unfit):
         raise InputError("is no stencil by steps", place="columns")
-    return Stencil(names, domains, covector, shifts, sources, ends, spill, ways, columns, given)
+    walls = walls_of(given.get("walls"))
+    if given.get("walls") and (columns or given["box"] is not None or any(ways)):
+        raise InputError("are those of another argument", place="walls")
+    return Stencil(names, domains, covector, shifts, sources, ends, spill, ways, columns, walls, given)
 
 
 def way_of(given: Mapping[str, Any]) -> Way:
@@ -163,7 +168,7 @@ def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
         if any(sum(a * b for a, b in zip(item.covector, shift, strict=True)) != down for shift in shifts):
             yield "a neighbour is not in the level below"
     inside = item.points
-    read, ends = isl.UnionSet("{ }"), isl.UnionSet("{ }")
+    read, ends, below = isl.UnionSet("{ }"), isl.UnionSet("{ }"), list[isl.UnionMap]()
     for at, name in enumerate(item.names):
         points, after = isl.UnionSet.from_set(item.domains[at]), (at + 1) % len(item.names)
         box = item.of_box(at)
@@ -171,6 +176,8 @@ def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
             taken = item.move(at, shift).intersect_domain(points)
             taken = taken if box is None else taken.intersect_range(box[0])
             by_way = union_of_maps(way.levels[-1] for way in item.ways[at] if way.shift == shift).domain()
+            below.append(taken)
+            taken = item.walls.read(taken)
             if not taken.subtract_domain(by_way).is_subset(reads.of(name)):
                 yield f"an instance of {name} does not read all of its neighbours"
             read = read.union(taken.range())
@@ -179,14 +186,15 @@ def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
             near = points if box is None else points.intersect(read_by.intersect_domain(box[1]).range())
             ends = ends.union(near.subtract(read_by.intersect_domain(inside).range()))
         yield from _wrong_ways(item, at, reads)
-    needed, sources = read.union(item.temporaries), read.subtract(inside)
+    yield from wrong_walls(item.walls, item.dimensions, below, reads)
+    needed, sources = read.union(item.temporaries), read.subtract(inside).union(item.walls.walls)
     yield from _wrong_temporaries(item, read)
     if item.columns is not None:
         yield from _wrong_columns(item, item.columns, needed, reads)
         needed, sources = needed.union(item.columns.vertices), sources.union(item.columns.sources)
     if not item.spill.is_equal(needed):
         yield "the may-spill set is not what the instances read"
-    if not item.sources.is_equal(sources) or not read.intersect(reads.inputs).is_empty():
+    if not item.sources.is_equal(sources) or not read.intersect(reads.inputs).is_subset(item.walls.inputs.range()):
         yield "the sources are not what is read and not among the instances"
     if not item.ends.is_equal(ends):
         yield "the ends are not the instances without all successors"
@@ -379,7 +387,7 @@ def wrong_formulas(item: Stencil, here: Mapping[str, int]) -> Iterator[str]:
     T = events_of(item.given, here)
     if c is None:
         return  # which is said elsewhere
-    K, bulk = capacity + T, combined(ast.Div, Fraction(n, n + 1), c)
+    K, bulk = capacity + T + room(item.walls, n), combined(ast.Div, Fraction(n, n + 1), c)
     U, counted = combined(ast.Mult, bulk, power(K, Fraction(n + 1, n))), size
     if item.columns is not None:
         U, counted = item.columns.most_instances(n, c, K), combined(ast.Sub, size, item.columns.beside(n, c, K, ring))
