@@ -70,6 +70,25 @@ def test_files_hold_the_trees_of_the_model(name: str, way: str | int | None, tmp
     assert np.array_equal(found.parent, tree.parent)
 
 
+@pytest.mark.costly
+def test_agglomerative_clustering_is_a_tree_of_what_was_joined() -> None:
+    """Below the roots that are left are the clusters."""
+    from sklearn.cluster import AgglomerativeClustering
+    from sklearn.neighbors import kneighbors_graph
+
+    points = np.random.default_rng(0).random((30, 2))
+    near = kneighbors_graph(points, 9)
+    for full in (False, True):
+        model = AgglomerativeClustering(3, connectivity=near, compute_full_tree=full).fit(points)
+        tree = tree_from_sklearn(load_estimator(pickle.dumps(model)))
+        assert tree.n == (59 if full else 57)
+        top = np.arange(57)  # the last two were not joined to get three clusters
+        for v in range(56, -1, -1):
+            top[v] = top[tree.parent[v]] if 0 <= tree.parent[v] < 57 else v
+        clusters = {(int(root), int(label)) for root, label in zip(top[:30], model.labels_, strict=True)}
+        assert len(clusters) == len(set(top[:30].tolist())) == 3
+
+
 @pytest.mark.slow
 def test_models_inside_models() -> None:
     from sklearn import calibration, compose, ensemble, feature_selection, tree

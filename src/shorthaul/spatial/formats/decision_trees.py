@@ -15,7 +15,7 @@ from shorthaul.spatial.model import Tree, tree_from_parents
 
 @public
 def tree_from_sklearn(estimator: object) -> Tree:
-    """Return the tree of a fitted decision tree, or those of a fitted forest or boosting as one forest.
+    """Return the tree of a fitted decision tree or agglomerative clustering, or those of a fitted forest or boosting.
 
     Of a pipeline its last step is taken, of a search the best estimator, of what else is made around a model (a
     calibrated classifier, a transformed target, a tuned threshold) the fitted model inside, or all of them. Vertices
@@ -53,8 +53,10 @@ def tree_from_sklearn(estimator: object) -> Tree:
         found = f"{type(error).__name__}: {error}"
         raise InputError("holds a damaged tree", value=found, cure="fit it and write it again") from None
     if not parents:
-        raise InputError("holds no fitted tree", value=type(estimator).__name__, cure="call fit first")
-    return tree_from_parents(np.concatenate(parents).astype(np.int64), forest=len(parents) > 1)
+        cure = "call fit first, on a model that is made of trees"
+        raise InputError("holds no fitted tree", value=type(estimator).__name__, cure=cure)
+    parent = np.concatenate(parents).astype(np.int64)
+    return tree_from_parents(parent, forest=int(np.count_nonzero(parent < 0)) > 1)
 
 
 #: Where what is made around a model keeps it once it is fitted.
@@ -75,12 +77,18 @@ def _fitted(estimator: Any) -> Iterator[Any]:
             yield from _fitted(inner)
     elif inside is not None:
         yield from _fitted(getattr(estimator, inside))
+    elif hasattr(estimator, "children_"):  # agglomerative clustering
+        yield estimator
     elif hasattr(estimator, "_predictors"):  # boosting by histograms
         for trees in estimator._predictors:
             yield from trees
 
 
 def _parents(fitted: Any) -> npt.NDArray[np.int64]:
+    if hasattr(fitted, "children_"):  # those of the vertices after the leaves, in pairs
+        parent = np.full(fitted.n_leaves_ + len(fitted.children_), -1, np.int64)
+        parent[fitted.children_] = fitted.n_leaves_ + np.arange(len(fitted.children_))[:, None]
+        return parent
     if hasattr(fitted, "nodes"):
         inside = ~fitted.nodes["is_leaf"].astype(np.bool_)
         sides = [np.where(inside, fitted.nodes[side].astype(np.int64), -1) for side in ("left", "right")]
