@@ -183,9 +183,9 @@ def test_orders_of_programs_end_with_the_effort(tmp_path: Path) -> None:
     """Wherever the effort runs out: there is an order then, or none."""
     path = tmp_path / "kernel.c"
     path.write_text(kernel_text("matmul"))
-    cdag = cdag_source(str(path), GraphOptions(size="M=4,N=4,K=4")).workload
+    cdag = cdag_source(str(path), GraphOptions(size="M=3,N=4,K=3")).workload
     assert cdag.origin is not None
     computed = np.flatnonzero(~cdag.given)
-    for effort in (0.01, 0.0377, 0.05, 0.0633, 0.1):
+    for effort in (0.01, 0.0377, 0.0633, 0.1):
         order = cdag.origin.order(64, 8, Search(effort=effort))
         assert order is None or np.array_equal(np.sort(order), computed)

@@ -53,7 +53,7 @@ def test_results_of_three_engines_on_one_roofline(tmp_path: Path) -> None:
     commands = {
         "tensor": ("plan", "example-3", "--effort", "0.1"),
         "pebble": ("bound", "fft:n=4,word=1", "--budget", "4"),
-        "affine": ("bound", "atax", "--size", "M=100,N=100,S=64", "--effort", "0.3"),
+        "affine": ("bound", "atax", "--size", "M=100,N=100,S=64", "--effort", "0.05"),
     }
     plan = shorthaul_json("pebble", "plan", "fft:n=4,word=1", "--budget", "4", cwd=tmp_path)
     assert plan["operations"] == 8, "n log n nodes are computed"

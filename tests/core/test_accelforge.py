@@ -116,7 +116,7 @@ def test_it_plans(tmp_path: Path) -> None:
         surface.convert(source, tmp_path / "none.yaml")
     assert not (tmp_path / "none.yaml").exists()
     source.write_text(CORES)
-    found = surface.affine.bound("gemm", size="NI=64,NJ=64,NK=64", machine=source, effort=0.1)
+    found = surface.affine.bound("gemm", size="NI=64,NJ=64,NK=64", machine=source, effort=0.02)
     assert found.bound is not None
 
 
