@@ -120,11 +120,8 @@ class _Polishing:
         self.ratio = float(self.draw.random()) if self.is_tiled else 0.0
         self.longer = max(1, tasks // tuning.FEW_TASKS)
         for point in () if knowledge.turns and not self.is_soon else knowledge.points:
-            self._start_from(point)
-
-    def _start_from(self, point: Point) -> None:
-        if begin(self.loads, _genotype(self.instance, point)):
-            self._take()
+            if begin(self.loads, _genotype(instance, point)):
+                self._take()
 
     def _dive(self, point: Point) -> float:
         return dive_effort(mapped_point(self.instance.application, self.instance.platform, point))
@@ -167,7 +164,8 @@ class _Polishing:
             budgets = budgets if self.is_tiled else self.draw.permutation(budgets).tolist()
             end = self.search.spent() + tuning.ANNEAL_SHARE[turn == 0] * self.search.left()
         for each in budgets:
-            budget = max(budgets, key=self._rate) if is_led else each
+            # prices where it was not tried come first
+            budget = max(budgets, key=lambda at: self.known.gains.get(at, math.inf)) if is_led else each
             most_bytes = least_bytes if self.draw.random() < 1 / 3 else self.most_bytes
             small = most_bytes == least_bytes
             if small and is_led:
@@ -197,10 +195,6 @@ class _Polishing:
             self._take(small=small)
             if self.search.expired() or self.search.spent() > end:
                 return
-
-    def _rate(self, budget: int) -> float:
-        """Return what annealing gains at a price; first come those where it was not tried."""
-        return self.known.gains.get(budget, math.inf)
 
     def _next_budget(self) -> int:
         """Return prices one after the other, evenly spread on a scale of ratios."""
@@ -323,7 +317,8 @@ class _Polishing:
             points = [self._self_timed(mapping, tasks, small=candidate.small)]
             if not candidate.small:
                 points.append(self._greedy(candidate))
-            best = min((point for point in points if point is not None), key=self._excess, default=None)
+            some = (point for point in points if point is not None)
+            best = min(some, key=lambda point: (point.footprint_bytes > self.most_bytes, point.period), default=None)
             return None if best is None else Solved(best, candidate.load if self.exact else best.period, "self-timed")
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
         warm = candidate.point
@@ -351,9 +346,6 @@ class _Polishing:
             )
         except InfeasibleError:
             return None
-
-    def _excess(self, point: Point) -> tuple[bool, int]:
-        return point.footprint_bytes > self.most_bytes, point.period
 
     def _decided(self, candidate: Candidate, mapping: Decisions, effort: float, *, small: bool) -> Decided | None:
         """Return what trees find soon, ``small`` with few tokens only; None if they would be too large."""
