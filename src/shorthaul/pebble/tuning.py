@@ -201,15 +201,13 @@ TABLES_WALKED: Final = 2e5
 FEWEST_IN_TABLE: Final = 16
 CROSSINGS_EFFORT: Final = 10.0
 CROSSINGS_STRIDES: Final = (8, 1)
-#: So many of the nodes are looked at to tell whether parts of a price are there at all. After a share of what is
+#: So many of the nodes are looked at to tell whether parts of a price are there at all, beside as many that others read
+#: most; one in so many of all nodes is one that is read often. After a share of what is
 #: left, the others go on if at this rate they come to so much of what all nodes are worth at that price.
 CROSSINGS_PROBE: Final = 32
 CROSSINGS_PATIENCE: Final = 0.1
 CROSSINGS_WORTH: Final = 0.25
-#: How far from a node its paths begin and end at least, as long as there are few: gramschmidt and adi twice as much at
-#: 64 as at 0, powers of matrices 3 to 12 % less.
-CROSSINGS_FAR: Final = 64
-FIRST_PRICE: Final = 0.7
+FIRST_PRICE: Final = 1.9
 PRICE_DECAY: Final = 0.7
 LAST_PRICE: Final = 0.02
 #: What disjoint parts take of the effort of crossings, all where less is left than this per node; then parts share

@@ -57,8 +57,7 @@ def in_any_order(cdag: Cdag, budget: int, rng: np.random.Generator) -> int:
     for price in (*sorted(rng.uniform(0.1, 3.0, 2), reverse=True), 0.05):
         for is_common in rng.permutation([False, True]).tolist():
             order = rng.permutation(cdag.n).astype(np.int64)
-            far = int(rng.choice([0, 9]))
-            assert path_kernels.advance(paths, order, budget, price, int(2 / price) + 1, far, is_common, 10**9)
+            assert path_kernels.advance(paths, order, budget, price, int(2 / price) + 1, is_common, 10**9)
     return int(paths.excess)
 
 
@@ -118,6 +117,20 @@ def test_paths_go_to_readers_of_a_node_from_what_all_of_them_need() -> None:
     wanted = 2 * (2 * 6 + 1 - (cdag.least_budget() - 1))
     assert max(part.moved for part in found if part.around < 0) == wanted
     assert max((part.moved for part in found if part.around >= 0), default=0) < wanted
+
+
+def test_a_sum_of_all_that_all_wait_for_is_found_with_little_effort() -> None:
+    count, edges = 256, list[tuple[int, int]]()
+    level = [*range(count, 2 * count)]
+    edges += [(node - count, node) for node in level]
+    n = 2 * count
+    while len(level) > 1:
+        edges += [(operand, n + at // 2) for at, operand in enumerate(level)]
+        level = [*range(n, n + len(level) // 2)]
+        n += len(level)
+    edges += [(operand, n + at) for at in range(count) for operand in (count + at, n - 1)]
+    cdag = shuffled(build(np.ones(n + count, np.int64), *np.array(edges).T), np.random.default_rng(3))
+    assert crossing.excess(cdag, 8, search=Search(effort=0.05)).excess >= 2 * (count - (8 - 3))
 
 
 def test_no_bound_exceeds_an_optimum() -> None:

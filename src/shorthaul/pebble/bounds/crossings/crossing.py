@@ -90,8 +90,8 @@ def excess(cdag: Cdag, budget: int, *, search: Search, partial: bool = False) ->
 
     With ``partial`` values are accumulated.
 
-    Disjoint parts are taken greedily, those first that come to most per node: around one node after the other, in the
-    order of their depth, near them and then also from far away, and below them. An eighth of the nodes, drawn, is
+    Disjoint parts are taken greedily, those first that come to most per node: around one node after the other, those
+    that many read first, then in the order of their depth, and below nodes. An eighth of the nodes, drawn, is
     looked at first, then all, from the beginning. The parts found, and others that share nodes with them, are then
     given the shares that come to most.
 
@@ -107,11 +107,15 @@ def excess(cdag: Cdag, budget: int, *, search: Search, partial: bool = False) ->
     # Drawn among those of one depth: in a regular numbering, every eighth node sees one part of the graph.
     drawn = search.generator().permutation(cdag.n)
     order = np.lexsort((drawn, depth))
+    # What many read is needed by much: such nodes are few, and most passes by them.
+    often = np.lexsort((drawn, -np.where(cdag.given, 0, cdag.children.degrees())))
+    often = often[: max(tuning.CROSSINGS_PROBE, cdag.n // tuning.CROSSINGS_PROBE)]
+    often = often[np.lexsort((drawn[often], depth[often]))]
     search = search.part(1.0, unlimited=tuning.CROSSINGS_EFFORT)
     apart = search.part(tuning.DISJOINT_SHARE if search.left() > tuning.LEAST_FLOWS * cdag.n else 1.0)
     parts: list[Part] = []
     for stride in tuning.CROSSINGS_STRIDES:
-        found = _taken(cdag, budget, depth, np.ascontiguousarray(order[stride // 2 :: stride]), apart, partial)
+        found = _taken(cdag, budget, depth, np.ascontiguousarray(order[stride // 2 :: stride]), often, apart, partial)
         parts = max(parts, found, key=_sum)
     disjoint = Found(_sum(parts), tuple((part.piece(), Fraction(1)) for part in parts))
     shared = packing.shared(cdag, budget, parts, search=search, partial=partial)
@@ -125,26 +129,32 @@ def _sum(parts: list[Part]) -> int:
     return sum(part.moved for part in parts)
 
 
-def _taken(cdag: Cdag, budget: int, depth: IntArray, order: IntArray, search: Search, partial: bool) -> list[Part]:
+def _taken(
+    cdag: Cdag, budget: int, depth: IntArray, order: IntArray, often: IntArray, search: Search, partial: bool
+) -> list[Part]:  # fmt: skip
     """Return disjoint parts that are found at the nodes of an order, with ever lower demands.
 
-    Most demands are too high or too low, which few nodes tell; and some take long for what they bring.
+    Paths around nodes go around those ``often`` read first. Most demands are too high or too low, which few nodes tell;
+    and some take long for what they bring.
     """
     taken = np.full((4, cdag.n), -1, dtype=np.int64)
     paths = kernels.Paths(
         cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets,
         cdag.children.starts, cdag.children.targets, depth, taken, partial,
     )  # fmt: skip
+    few = max(1, len(often) // tuning.CROSSINGS_PROBE)
     unit, price = float(cdag.weights.mean()), tuning.FIRST_PRICE
-    step = max(1, len(order) // tuning.CROSSINGS_PROBE)
     while price > tuning.LAST_PRICE and not search.expired():
-        for far, is_common in ((0, False), (tuning.CROSSINGS_FAR, False), (0, True)):
-            kind = (budget, price * unit, int(2 / price), far, is_common)
-            if not any(_advanced(paths, order[at : at + 1], kind, search) for at in range(0, len(order), step)):
+        for is_common in (False, True):
+            kind = (budget, price * unit, int(2 / price), is_common)
+            nodes = order if is_common else np.append(often, order)
+            step = max(1, len(nodes) // tuning.CROSSINGS_PROBE)
+            tried = nodes[::step] if is_common else np.append(often[::few], nodes[::step])
+            if not any(_advanced(paths, tried[at : at + 1], kind, search) for at in range(len(tried))):
                 continue
             began, found, left = search.spent(), 0, search.left()
-            for at in range(0, len(order), step):
-                found += _advanced(paths, order[at : at + step], kind, search)
+            for at in range(0, len(nodes), step):
+                found += _advanced(paths, nodes[at : at + step], kind, search)
                 took = search.spent() - began
                 if took > tuning.CROSSINGS_PATIENCE * left:
                     enough = tuning.CROSSINGS_WORTH * price * int(cdag.weights[taken[0] < 0].sum())
@@ -155,7 +165,7 @@ def _taken(cdag: Cdag, budget: int, depth: IntArray, order: IntArray, search: Se
 
 
 def _advanced(
-    paths: kernels.Paths, nodes: IntArray, kind: tuple[int, float, int, int, bool], search: Search
+    paths: kernels.Paths, nodes: IntArray, kind: tuple[int, float, int, bool], search: Search
 ) -> int:  # fmt: skip
     """Look for parts of a kind at some nodes, as far as the effort goes; return what those found come to."""
     known, done = paths.excess, False

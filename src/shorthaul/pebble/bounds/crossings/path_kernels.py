@@ -148,6 +148,23 @@ def _find(paths: Paths, part: cython.longlong, longest: cython.longlong) -> cyth
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _lay_short(paths: Paths, part: cython.longlong) -> cython.void:
+    """Let each start that a later node reads be a path: as many paths as there can be may hold all of these."""
+    i: cython.Py_ssize_t
+    e: cython.Py_ssize_t
+    v: cython.longlong
+    for i in range(0 if paths.partial else paths.start_count):
+        v = paths.starts[i]
+        for e in range(paths.child_starts[v], paths.child_starts[v + 1]):
+            paths.work += 1
+            if paths.is_later[paths.children[e]] == part:
+                paths.after[v] = _LAST
+                break
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _take(paths: Paths, part: cython.longlong, first: cython.longlong) -> cython.void:
     """Take the nodes of a path from its last start on."""
     v: cython.longlong = first
@@ -185,6 +202,7 @@ def _settled(
     taking: cython.longlong
     i: cython.Py_ssize_t
     end: cython.longlong = paths.work + _MOST
+    _lay_short(paths, part)
     v = _find(paths, part, longest)
     while v >= 0:
         lay(paths.back, paths.queue, paths.after, paths.before, v)
@@ -226,60 +244,87 @@ def _settled(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _around(
-    paths: Paths, node: cython.longlong, steps: cython.longlong, most: cython.Py_ssize_t
-) -> cython.longlong:  # fmt: skip
-    """Let paths go from what a node needs, so many steps below, to what needs it; return the weight of their starts.
+def _past(paths: Paths, node: cython.longlong, longest: cython.longlong, room: cython.longlong) -> cython.longlong:
+    """Let paths go from what a node needs to some nodes that need it; return the weight of their starts.
 
-    With more than ``most`` starts no further steps are taken below.
+    Starts are nodes from which so many steps lead to the later ones, if the node needs them: no more steps below it
+    are taken than the lowest of these is away.
     """
     part: cython.longlong = paths.stamp
     weight: cython.longlong = 0
+    most: cython.longlong = 4 * room + 256
+    lowest: cython.longlong = paths.key[node]
     head: cython.Py_ssize_t
     tail: cython.Py_ssize_t
+    later: cython.Py_ssize_t
     end: cython.Py_ssize_t
     i: cython.Py_ssize_t
     w: cython.longlong
     paths.barred[node] = part
+    paths.is_later[node] = part
     for i in range(paths.parent_starts[node], paths.parent_starts[node + 1]):
         if not paths.partial:
             paths.barred[paths.parents[i]] = part
-    paths.start_count = 0
     paths.queue[0] = node
     head, tail = 0, 1
-    for _ in range(steps):
+    while head < tail and weight <= room:  # few nodes need more than the room holds
+        for i in range(paths.parent_starts[paths.queue[head]], paths.parent_starts[paths.queue[head] + 1]):
+            w = paths.parents[i]
+            if paths.seen[w] != part:
+                paths.seen[w] = part
+                paths.queue[tail] = w
+                tail += 1
+                weight += 0 if paths.barred[w] == part else paths.weights[w]
+        head += 1
+    paths.work += tail
+    if weight <= room:
+        return 0
+    weight = 0
+    head, tail = 0, 1
+    paths.queue[0] = node
+    while head < tail < most:
+        for i in range(paths.child_starts[paths.queue[head]], paths.child_starts[paths.queue[head] + 1]):
+            w = paths.children[i]
+            if paths.is_later[w] != part:
+                paths.is_later[w] = part
+                paths.queue[tail] = w
+                tail += 1
+        head += 1
+    head, later = 0, tail
+    for _ in range(longest):
         end = tail
+        if tail > 8 * max(most, later):
+            break
         while head < end:
             for i in range(paths.parent_starts[paths.queue[head]], paths.parent_starts[paths.queue[head] + 1]):
                 w = paths.parents[i]
-                if paths.is_start[w] != part:
-                    paths.is_start[w] = part
-                    paths.queue[tail] = w
-                    tail += 1
+                if paths.is_later[w] != part and paths.counted[w] != part:
                     if paths.taken[0, w] < 0 and paths.barred[w] != part:
-                        paths.starts[paths.start_count] = w
-                        paths.start_count += 1
-                        weight += paths.weights[w]
+                        paths.counted[w] = part
+                        paths.queue[tail] = w
+                        tail += 1
+                        lowest = min(lowest, paths.key[w])
             head += 1
-        if paths.start_count > most:
-            break
     paths.work += tail
-    paths.is_later[node] = part
+    paths.start_count = 0
+    if tail == later:
+        return 0
+    end = 16 * max(most, later)
     paths.queue[0] = node
     head, tail = 0, 1
-    for _ in range(steps):
-        if tail > most:
-            break
-        end = tail
-        while head < end:
-            for i in range(paths.child_starts[paths.queue[head]], paths.child_starts[paths.queue[head] + 1]):
-                w = paths.children[i]
-                if paths.is_later[w] != part:
-                    paths.is_later[w] = part
-                    paths.queue[tail] = w
-                    tail += 1
-            head += 1
-    paths.work += tail
+    while head < tail < end:
+        for i in range(paths.parent_starts[paths.queue[head]], paths.parent_starts[paths.queue[head] + 1]):
+            w = paths.parents[i]
+            if paths.key[w] >= lowest and paths.is_start[w] != part:
+                paths.is_start[w] = part
+                paths.queue[tail] = w
+                tail += 1
+                if paths.counted[w] == part:
+                    paths.starts[paths.start_count] = w
+                    paths.start_count += 1
+                    weight += paths.weights[w]
+        head += 1
+    paths.work += 2 * tail
     return weight
 
 
@@ -407,11 +452,9 @@ def _below(
 @cython.nogil
 @cython.exceptval(check=False)
 def _beside(
-    paths: Paths, node: cython.longlong, budget: cython.longlong, price: cython.double, longest: cython.longlong,
-    furthest: cython.longlong,
-) -> cython.longlong:  # fmt: skip
-    """Take the paths from below a node to above it, so far away where there are few, if they are worth their price."""
-    most: cython.longlong
+    paths: Paths, node: cython.longlong, budget: cython.longlong, price: cython.double, longest: cython.longlong
+) -> cython.longlong:
+    """Take the paths from what a node needs to what needs it, if they are worth their price."""
     room: cython.longlong = budget - paths.weights[node]
     found: cython.longlong = 0
     i: cython.Py_ssize_t
@@ -419,8 +462,7 @@ def _beside(
         if not paths.partial:
             room -= paths.weights[paths.parents[i]]
     paths.stamp += 1
-    most = 4 * room + 64 if furthest > longest // 2 + 1 else 32 * room + 256
-    if _around(paths, node, max(longest // 2 + 1, furthest), most) > room:
+    if _past(paths, node, longest, room) > room:
         found = _settled(paths, paths.barred[node], node, room, price, longest)
         forget(paths.starts, paths.start_count, paths.after, paths.before)
     return found
@@ -432,7 +474,6 @@ def advance(
     budget: cython.longlong,
     price: cython.double,
     longest: cython.longlong,
-    furthest: cython.longlong,
     is_common: cython.bint,
     work: cython.longlong,
 ) -> bool:
@@ -451,7 +492,7 @@ def advance(
                 if is_common:
                     paths.excess += _below(paths, node, budget, price, longest)
                 else:
-                    paths.excess += _beside(paths, node, budget, price, longest, furthest)
+                    paths.excess += _beside(paths, node, budget, price, longest)
             paths.next += 1
             paths.work += 1
         is_end = paths.next == order.shape[0]
