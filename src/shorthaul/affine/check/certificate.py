@@ -37,7 +37,6 @@ from shorthaul.affine.check.partition_points import (
     wrong_formulas,
 )
 from shorthaul.affine.check.stencils import cones, levels
-from shorthaul.affine.check.stencils.coupled import wrong_coupled
 from shorthaul.affine.model import Program
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
@@ -237,10 +236,6 @@ def _of_whole_rows(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> 
         yield from whole_rows.wrong_rows_formulas(item, here)
 
 
-def _wrong_stencil(item: levels.Stencil, reads: Reads) -> Iterator[str]:
-    return (wrong_coupled if item.given.get("coupled", False) else levels.wrong_levels)(item, reads)
-
-
 def _of_waiting(
     part: Mapping[str, Any],
     reads: Reads,
@@ -282,7 +277,7 @@ _VERIFIED: Final[Mapping[str, _Verified]] = {
     ),
     "lines": _with_values(lines.lines_of, lines.wrong_lines, lines.wrong_lines_value, lines.wrong_lines_formulas),
     "whole rows": _of_whole_rows,
-    "stencil": _with_values(levels.stencil_of, _wrong_stencil, levels.wrong_value, levels.wrong_formulas),
+    "stencil": _with_values(levels.stencil_of, levels.wrong_levels, levels.wrong_value, levels.wrong_formulas),
     "double cones": _with_values(cones.cones_of, cones.wrong_cones, cones.wrong_cone_value, cones.wrong_cone_formulas),
     "moments": partial(_of_waiting, wrong=moments.wrong_moments, wrong_there=moments.wrong_moments_in),
     **dict.fromkeys(KINDS, _of_waiting),

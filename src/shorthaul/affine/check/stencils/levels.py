@@ -93,11 +93,24 @@ class Stencil:
         """The number c of the inequality for the places of a level, None if the shape that is named is not there."""
         return _constant_in(self)
 
-    def move(self, at: int, shift: Vector) -> isl.UnionMap:
-        """Return instance of a statement -> what it reads at some distance."""
-        names = [f"x{k}" for k in range(len(self.covector))]
+    @property
+    def coupled(self) -> bool:
+        """True for two fields at one level."""
+        return bool(self.given.get("coupled", False))
+
+    @property
+    def neighbours(self) -> list[tuple[int, int, Vector]]:
+        """Number of a statement, of the one that it reads in the level below, and the distance."""
+        pairs = [(at, at if self.coupled else at - 1) for at in range(len(self.names))]
+        found = [(at, source % len(self.names), shift) for at, source in pairs for shift in self.shifts[at]]
+        across = (-1, *(0,) * self.dimensions)
+        return [*found, (0, 1, across), (1, 0, across)] if self.coupled else found
+
+    def move(self, at: int, shift: Vector, source: int | None = None) -> isl.UnionMap:
+        """Return instance of a statement -> what it reads at some distance, of the one before if of no other."""
+        names, before = [f"x{k}" for k in range(len(self.covector))], at - 1 if source is None else source
         values = ", ".join(f"{name} + {by}" for name, by in zip(names, shift, strict=True))
-        return isl.UnionMap(f"{{ {self.names[at]}[{', '.join(names)}] -> {self.names[at - 1]}[{values}] }}")
+        return isl.UnionMap(f"{{ {self.names[at]}[{', '.join(names)}] -> {self.names[before]}[{values}] }}")
 
     @property
     def centres(self) -> list[Vector] | None:
@@ -157,34 +170,40 @@ def way_of(given: Mapping[str, Any]) -> Way:
 
 
 def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
-    """Yield what does not hold of reads, levels, the neighbourhood and the borders, for all sizes."""
+    """Yield what does not hold of reads, levels, the neighbourhood and the borders, for all sizes.
+
+    Two coupled fields are at one level, and read one another at their place one step before.
+    """
     first = (1, *(0,) * item.dimensions)
     if any(value < 0 for value in item.covector) or (len(item.names) > 1 and item.covector != first):
         yield "the covector does not number levels"
+    plain = not item.given["own"] and item.given["box"] is None and not any(item.ways)
+    if item.coupled and not (plain and len(item.names) == 2 and set(item.shifts[0]) == set(item.shifts[1])):
+        yield "there are not two fields of one neighbourhood, which read one another themselves"
+        return
     for at, shifts in enumerate(item.shifts):
         if len(set(shifts)) < len(shifts) or neighbourhood(shifts) != neighbourhood(item.shifts[0]):
             yield "the statements do not have one neighbourhood"
-        down = 0 if at else -1
+        down = 0 if at and not item.coupled else -1
         if any(sum(a * b for a, b in zip(item.covector, shift, strict=True)) != down for shift in shifts):
             yield "a neighbour is not in the level below"
     inside = item.points
     read, ends, below = isl.UnionSet("{ }"), isl.UnionSet("{ }"), list[isl.UnionMap]()
-    for at, name in enumerate(item.names):
-        points, after = isl.UnionSet.from_set(item.domains[at]), (at + 1) % len(item.names)
-        box = item.of_box(at)
-        for shift in item.shifts[at]:
-            taken = item.move(at, shift).intersect_domain(points)
-            taken = taken if box is None else taken.intersect_range(box[0])
-            by_way = union_of_maps(way.levels[-1] for way in item.ways[at] if way.shift == shift).domain()
-            below.append(taken)
-            taken = item.walls.read(taken)
-            if not taken.subtract_domain(by_way).is_subset(reads.of(name)):
-                yield f"an instance of {name} does not read all of its neighbours"
-            read = read.union(taken.range())
-        for shift in item.shifts[after]:
-            read_by = item.move(after, shift)
-            near = points if box is None else points.intersect(read_by.intersect_domain(box[1]).range())
-            ends = ends.union(near.subtract(read_by.intersect_domain(inside).range()))
+    boxes = [item.of_box(at) for at in range(len(item.names))]
+    for at, source, shift in item.neighbours:
+        move, box, above = item.move(at, shift, source), boxes[at], boxes[source]
+        here, there = (isl.UnionSet.from_set(item.domains[one]) for one in (at, source))
+        below.append(
+            move.intersect_domain(here) if box is None else move.intersect_domain(here).intersect_range(box[0])
+        )
+        by_way = union_of_maps(way.levels[-1] for way in item.ways[at] if way.shift == shift).domain()
+        taken = item.walls.read(below[-1])
+        if not taken.subtract_domain(by_way).is_subset(reads.of(item.names[at])):
+            yield f"an instance of {item.names[at]} does not read all of its neighbours"
+        read = read.union(taken.range())
+        near = there if above is None else there.intersect(move.intersect_domain(above[1]).range())
+        ends = ends.union(near.subtract(move.intersect_domain(inside).range()))
+    for at in range(len(item.names)):
         yield from _wrong_ways(item, at, reads)
     yield from wrong_walls(item.walls, item.dimensions, below, reads)
     needed, sources = read.union(item.temporaries), read.subtract(inside).union(item.walls.walls)
@@ -283,7 +302,7 @@ def _constant_in(item: Stencil) -> Number | None:
     if item.columns is not None and item.columns.parity:  # that of places, with their own one
         places = frozenset({(0,) * item.dimensions, *(item.columns.aside(shift, 0)[1] for shift in item.shifts[0])})
     found = constant_of(places, item.dimensions, item.given["shape"])
-    return _of_two(item, found) if found is not None and item.given.get("coupled", False) else found
+    return _of_two(item, found) if found is not None and item.coupled else found
 
 
 def _of_two(item: Stencil, c: Number) -> Number | None:
@@ -302,7 +321,7 @@ def _edge(item: Stencil, c: Number, rho: Number) -> Number:
     edge = Fraction(1 if n == 1 else Fraction(n + 1, n))
     shape = item.given["shape"]
     has_balls = n <= 3 and shape["kind"] in (("line", "box") if shape.get("apexes") else ("line", "box", "cross"))
-    if box is not None or not number or not (has_balls or item.given.get("coupled", False)):
+    if box is not None or not number or not (has_balls or item.coupled):
         return edge
     L = combined(ast.Div, combined(ast.Mult, Fraction(n), rho), c)
     least = max(combined(ast.Div, Fraction(1, 2), L), combined(ast.Sub, Fraction(6), L), key=as_decimal)
