@@ -115,6 +115,9 @@ LISTED_EFFORT = 3e-7
 #: So many instances and reads are listed beside the effort of the search, with an effort of their own: 0.03 to 0.23
 #: (0.01 to 0.14 s) in 17 programs, mostly for their statements.
 LISTED_AT_ONCE, LISTED_AT_ONCE_EFFORT = 200_000, 1.0
+#: So many instances and reads are listed and replayed where nobody gave an effort or a time limit: gemm of 136^3 takes
+#: 18 s of processor time, of 200^3 minutes.
+LISTED_UNASKED = 10_000_000
 #: Bytes for each instance and each of its reads of listing a program and checking a plan: 160 measured (gemm of
 #: 216,000), 177 (seidel-2d of 192,080).
 LISTED_BYTES = 180

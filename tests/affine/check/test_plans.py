@@ -250,6 +250,14 @@ def test_sizes_that_cannot_be_listed_are_answered_by_formula(monkeypatch: pytest
     assert "has 512 instances, too many to be listed" in made.extra["not_listed"]
 
 
+def test_minutes_of_replays_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shorthaul.affine.tuning.LISTED_UNASKED", 100)
+    made = plan(kernel("matvec"), size="M=8,N=8,S=40", workers=1)
+    assert made.plan is None
+    assert "an effort or a time limit has them replayed" in made.extra["not_listed"]
+    assert plan(kernel("matvec"), size="M=8,N=8,S=40", workers=1, effort=0.1).plan is not None
+
+
 @pytest.mark.parametrize(
     ("limit", "pace"), [({"time_limit": 1000}, "POINTS_PER_SECOND"), ({"effort": 2}, "POINT_STEPS")]
 )

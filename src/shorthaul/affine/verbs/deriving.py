@@ -231,17 +231,24 @@ def drawn_data_flow(flow: DataFlow | None) -> tuple[Network, ...]:
 
 
 def executed(
-    program: Program, sizes: Mapping[str, int], flow: DataFlow | None, search: Search | None = None
+    program: Program,
+    sizes: Mapping[str, int],
+    flow: DataFlow | None,
+    search: Search | None = None,
+    most: float = math.inf,
 ) -> ConcreteCdag:
     """Return all instances at ``sizes``; raise OutOfEffortError where ``search`` has not left what they take.
 
-    Few are listed whatever its effort, which is not charged for them.
+    Few are listed whatever its effort, which is not charged for them; ``most`` is how many instances and reads may be.
     """
     with charged_to(Search()):  # not to one that has no limit of memory
         counts = [card(item.domain).at(sizes) for item in program.statements]
     if max(counts) > MOST_POINTS:
         raise too_large(program, sizes)
     reads = sum(count * (1 + len(item.reads)) for count, item in zip(counts, program.statements, strict=True))
+    if reads > most:
+        why = "take minutes: an effort or a time limit has them replayed"
+        raise TooManyPointsError(f"{reads:,} instances and reads {why}")
     if room() < tuning.LISTED_BYTES * reads:
         raise TooManyPointsError("takes more memory than there is: its instances are too many")
     if search is not None and reads <= tuning.LISTED_AT_ONCE:

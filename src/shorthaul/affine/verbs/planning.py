@@ -121,7 +121,8 @@ def _planned(
         part, left_s = search.part(tuning.LISTED_SHARE), search.remaining_s()
         if search.start() is not None and search.effort is not None and left_s > 0:
             part = Search(time_limit=left_s if math.isfinite(left_s) else None)  # a plan to go on from is not lost
-        cdag = executed(program, sizes, flow, part)
+        unasked = search.effort is None and math.isinf(left_s)
+        cdag = executed(program, sizes, flow, part, tuning.LISTED_UNASKED if unasked else math.inf)
     except TooManyPointsError as error:
         return _unlisted(program, options, search, source, flow, error.problem)
     except OutOfEffortError:
