@@ -83,9 +83,11 @@ class _BlockGroups(SizedGroups):
 def in_blocks(boxes: Boxes, step: AnyStep) -> AnyStep:
     """Return a phase in the best blocks found of its outer loop, where that loads less; one memory only.
 
-    Twice or half the width is tried as long as that is better.
+    Twice or half the width is tried as long as that is better; nothing where there are ranges of loops, or pieces.
     """
     names, program = step.names, boxes.flow.program
+    if type(step) not in {BoxStep, TurnsStep, Step}:
+        return step
     if len(boxes.weights) > 1 or boxes.slack != NO_SLACK or not has_turns(program, names):
         return step
     rows = {name: row for name in names if (row := _earlier(boxes, name, names)) is not None}

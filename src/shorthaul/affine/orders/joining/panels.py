@@ -40,8 +40,8 @@ def improved(boxes: Boxes, steps: Sequence[AnyStep]) -> Iterator[list[AnyStep]]:
     result = list(steps)
     for at, item in enumerate(steps):
         found = boxes.better(item, partial(refined, slack=boxes.slack))
-        tried = found, in_ranges(boxes, found), boxes.clustered(boxes.passing(found)), in_blocks(boxes, found)
-        result[at] = min(tried, key=boxes.cost)
+        best = min(found, in_ranges(boxes, found), boxes.clustered(boxes.passing(found)), key=boxes.cost)
+        result[at] = in_blocks(boxes, best)
         yield list(result)
     result = with_first_panels(boxes, result)
     yield result
