@@ -45,13 +45,13 @@ def made(text: str, sizes: dict[str, int]) -> tuple[Boxes, TurnsStep]:
     return boxes, found
 
 
-@pytest.mark.parametrize("seed", quick(range(20), (7,)))
+@pytest.mark.parametrize("seed", quick(range(20), (15,)))
 def test_blocks_load_no_more_than_said(seed: int) -> None:
     draw = random.Random(seed)
     low = draw.choice((0, 1))
     rest = draw.choice(RESTS).format(low=low)
     text = FRAME.format(first=draw.choice((0, 1)), low=low, sums=draw.choice(SUMS), rest=rest)
-    boxes, found = made(text, {"M": draw.randint(4, 6), "N": draw.randint(5, 7), "S": draw.randint(30, 50)})
+    boxes, found = made(text, {"M": draw.randint(4, 6), "N": draw.randint(4, 5), "S": draw.randint(30, 50)})
     loads, exact = replayed(UpperBound(boxes.flow.program, (found,)), boxes.flow, boxes.sizes)
     assert exact
     assert loads <= boxes.cost(found)
