@@ -166,7 +166,7 @@ def test_leading_terms_of_other_symmetric_programs() -> None:
     "name",
     quick(["syrk", "syr2k", "covariance", "cholesky", "floyd-warshall", *SOURCES], {"syrk", "right-looking"}),
 )
-@pytest.mark.parametrize("base", [6, 17])
+@pytest.mark.parametrize("base", [6, pytest.param(17, marks=pytest.mark.slow)])
 def test_the_replay_of_panels_needs_no_more_than_the_formula(name: str, base: int) -> None:
     step = panel_step(name)
     program = program_of(name)

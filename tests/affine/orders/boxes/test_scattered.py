@@ -48,7 +48,7 @@ def scattered(draw: random.Random) -> str:
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize("seed", quick(range(2_000, 2_030), (2_000, 2_001)))
+@pytest.mark.parametrize("seed", quick(range(2_000, 2_030), (2_000,)))
 def test_boxes_of_sums_load_no_more_than_said(seed: int) -> None:
     draw = random.Random(seed)
     flow = flow_dependences(program_from_text(scattered(draw)))
