@@ -174,8 +174,6 @@ FRUGAL_MOVES, FRUGAL_GAIN = 1000, 0.01
 #: Share of the effort for such schedules of the points in the end, less where these are closer than that to what
 #: bounds their mappings (50 random actors, 0.5 above it: periods 18 % shorter; 80 and 100, 0.1: no gain).
 IMPROVING_SHARE, MUCH_TO_GAIN = 0.25, 0.3
-#: Share of the effort that may go to the least footprint where trees are small.
-SMALL_SHARE = 0.25
 #: Turns without a new mapping to solve after which the search ends. Not measured.
 MOST_IDLE_TURNS = 40
 #: Effort of scheduling new mappings over that of annealing, and of scheduling points again.

@@ -99,8 +99,8 @@ class _Polishing:
         dives = sorted(map(self._dive, knowledge.points[:: len(knowledge.points) // tuning.DIVES_LOOKED_AT + 1]))
         is_cheap = bool(dives) and dives[len(dives) // 2] * tuning.MANY_DIVES <= _effort(tasks)
         #: Whether trees are small beside an exact solve, and decide much, or bytes are limited, which lists and CAPS
-        #: do not look at: many mappings are then tried once. Else they get schedules by CAPS-HMS and by lists with few
-        #: tokens, and local search from there.
+        #: do not look at: many mappings are then tried once. Else they get schedules by self-timed execution, and local
+        #: search from there.
         self.is_soon = is_cheap and (is_decided or constraints.max_footprint is not None)
         knowledge.is_large = not self.is_soon
         self.few = replace(instance, delay=tokens if constraints.max_footprint is None else instance.delay)
@@ -259,14 +259,12 @@ class _Polishing:
     def _rank(self, candidate: Candidate) -> tuple[float, float]:
         """Return the least for the mapping to solve next: much to gain, few tries of it and at its price.
 
-        Of all steps that are next, the one that has least of its share of the effort; where trees are small, small ones
-        last while they have more than their share.
+        In large networks the step comes first that has least of its share of the effort.
         """
         tries, step = candidate.tries + self.known.solves[candidate.price, candidate.small] / 2, self._step(candidate)
         worth = candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries
         if self.is_soon:
-            is_late = step == 1 and self.efforts[1] > tuning.SMALL_SHARE * sum(self.efforts)
-            return 0.0, worth + is_late
+            return 0.0, worth
         return self.efforts[step] / tuning.STEP_SHARES[step], worth
 
     def _solve(self, effort: float) -> None:
@@ -314,12 +312,10 @@ class _Polishing:
                 return annealed_point(
                     self.instance, candidate.point, self.search, moves, atomic=self.atomic, most_bytes=most
                 )
-            points = [self._self_timed(mapping, tasks, small=candidate.small)]
-            if not candidate.small:
-                points.append(self._greedy(candidate))
-            some = (point for point in points if point is not None)
-            best = min(some, key=lambda point: (point.footprint_bytes > self.most_bytes, point.period), default=None)
-            return None if best is None else Solved(best, candidate.load if self.exact else best.period, "self-timed")
+            point = self._self_timed(mapping, tasks, small=candidate.small)
+            if point is None:
+                return None
+            return Solved(point, candidate.load if self.exact else point.period, "self-timed")
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
         warm = candidate.point
         is_known = self._rival(candidate) < math.inf or self.constraints.max_footprint is not None
