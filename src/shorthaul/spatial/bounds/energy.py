@@ -135,21 +135,12 @@ def _with_apart(gain: float, numbered: Numbered, ground: Ground, names: Index | 
         return _gain(left(parent), ground)
 
     sums, _ = room_around(ground, len(parent))
-    hubs, without = best_hubs(starts, kids, parent, sums, gain_of)
-    tried = [(list[Part](), hubs, without)]
+    parts, cut = list[Part](), parent
     if ground.each == ground.layers == 1:
-        parts, cut = best_parts(without, gain_of, search)
-        tried.append((parts, hubs, cut))
-        if hubs:
-            parts, cut = best_parts(parent, gain_of, search)
-            tried.append((parts, *best_hubs(starts, kids, cut, sums, gain_of)))
-    rated = [
-        (sum(part.value for part in one[0]) + sum(hub.value for hub in one[1]) + gain_of(one[2]), one)
-        for one in tried
-        if one[0] or one[1]
-    ]
-    found, (parts, hubs, cut) = max(rated, key=lambda one: one[0], default=(gain, tried[0]))
-    if found <= gain:
+        parts, cut = best_parts(parent, gain_of, search)
+    hubs, cut = best_hubs(starts, kids, cut, sums, gain_of)
+    found = sum(part.value for part in parts) + sum(hub.value for hub in hubs) + gain_of(cut)
+    if not (parts or hubs) or found <= gain:
         return gain, numbered, certificates.Apart()
     name = order if names is None else names[order]
     apart = certificates.Apart(
