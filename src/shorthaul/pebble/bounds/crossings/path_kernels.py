@@ -244,6 +244,31 @@ def _settled(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _walk(
+    paths: Paths, node: cython.longlong, starts: cython.const_longlong[::1], links: cython.const_longlong[::1],
+    marks: cython.longlong[::1], lowest: cython.longlong, most: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:  # fmt: skip
+    """Mark what is reached from a node by links, no lower than a key, about so many; return how many, in ``queue``."""
+    head: cython.Py_ssize_t = 0
+    tail: cython.Py_ssize_t = 1
+    i: cython.Py_ssize_t
+    w: cython.longlong
+    paths.queue[0] = node
+    while head < tail < most:
+        for i in range(starts[paths.queue[head]], starts[paths.queue[head] + 1]):
+            w = links[i]
+            if paths.key[w] >= lowest and marks[w] != paths.stamp:
+                marks[w] = paths.stamp
+                paths.queue[tail] = w
+                tail += 1
+        head += 1
+    paths.work += tail
+    return tail
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _past(paths: Paths, node: cython.longlong, longest: cython.longlong, room: cython.longlong) -> cython.longlong:
     """Let paths go from what a node needs to some nodes that need it; return the weight of their starts.
 
@@ -254,7 +279,7 @@ def _past(paths: Paths, node: cython.longlong, longest: cython.longlong, room: c
     weight: cython.longlong = 0
     most: cython.longlong = 4 * room + 256
     lowest: cython.longlong = paths.key[node]
-    head: cython.Py_ssize_t
+    head: cython.Py_ssize_t = 0
     tail: cython.Py_ssize_t
     later: cython.Py_ssize_t
     end: cython.Py_ssize_t
@@ -265,36 +290,12 @@ def _past(paths: Paths, node: cython.longlong, longest: cython.longlong, room: c
     for i in range(paths.parent_starts[node], paths.parent_starts[node + 1]):
         if not paths.partial:
             paths.barred[paths.parents[i]] = part
-    paths.queue[0] = node
-    head, tail = 0, 1
-    while head < tail and weight <= room:  # few nodes need more than the room holds
-        for i in range(paths.parent_starts[paths.queue[head]], paths.parent_starts[paths.queue[head] + 1]):
-            w = paths.parents[i]
-            if paths.seen[w] != part:
-                paths.seen[w] = part
-                paths.queue[tail] = w
-                tail += 1
-                weight += 0 if paths.barred[w] == part else paths.weights[w]
-        head += 1
-    paths.work += tail
-    if weight <= room:
-        return 0
-    weight = 0
-    head, tail = 0, 1
-    paths.queue[0] = node
-    while head < tail < most:
-        for i in range(paths.child_starts[paths.queue[head]], paths.child_starts[paths.queue[head] + 1]):
-            w = paths.children[i]
-            if paths.is_later[w] != part:
-                paths.is_later[w] = part
-                paths.queue[tail] = w
-                tail += 1
-        head += 1
-    head, later = 0, tail
+    later = tail = _walk(paths, node, paths.child_starts, paths.children, paths.is_later, lowest, most)
+    most = max(most, later)
     for _ in range(longest):
-        end = tail
-        if tail > 8 * max(most, later):
+        if tail > 8 * most:
             break
+        end = tail
         while head < end:
             for i in range(paths.parent_starts[paths.queue[head]], paths.parent_starts[paths.queue[head] + 1]):
                 w = paths.parents[i]
@@ -307,24 +308,14 @@ def _past(paths: Paths, node: cython.longlong, longest: cython.longlong, room: c
             head += 1
     paths.work += tail
     paths.start_count = 0
-    if tail == later:
-        return 0
-    end = 16 * max(most, later)
-    paths.queue[0] = node
-    head, tail = 0, 1
-    while head < tail < end:
-        for i in range(paths.parent_starts[paths.queue[head]], paths.parent_starts[paths.queue[head] + 1]):
-            w = paths.parents[i]
-            if paths.key[w] >= lowest and paths.is_start[w] != part:
-                paths.is_start[w] = part
-                paths.queue[tail] = w
-                tail += 1
-                if paths.counted[w] == part:
-                    paths.starts[paths.start_count] = w
-                    paths.start_count += 1
-                    weight += paths.weights[w]
-        head += 1
-    paths.work += 2 * tail
+    if tail > later:
+        tail = _walk(paths, node, paths.parent_starts, paths.parents, paths.is_start, lowest, 16 * most)
+        for i in range(1, tail):
+            w = paths.queue[i]
+            if paths.counted[w] == part:
+                paths.starts[paths.start_count] = w
+                paths.start_count += 1
+                weight += paths.weights[w]
     return weight
 
 
