@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.pebble.bounds.crossings.laid_kernels import forget, lay
+from cython.cimports.shorthaul.pebble.bounds.crossings.laid_kernels import forget, lay, walk
 
 _LAST = cython.declare(cython.longlong, -2)  # what follows the last node of a path
 _MOST = cython.declare(cython.longlong, 5_000_000)  # work after which the search for one more path ends
@@ -214,32 +214,6 @@ def _listed(flow: Flow, part: cython.longlong, room: cython.longlong, is_beside:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _mark(
-    flow: Flow, node: cython.longlong, starts: cython.const_longlong[::1], links: cython.const_longlong[::1],
-    marks: cython.longlong[::1], most: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:  # fmt: skip
-    """Mark what is reached from a node by links, nearest first, about so many; return how many, in ``queue``."""
-    part: cython.longlong = flow.stamp
-    head: cython.Py_ssize_t = 0
-    tail: cython.Py_ssize_t = 1
-    i: cython.Py_ssize_t
-    w: cython.longlong
-    flow.queue[0] = node
-    while head < tail < most:
-        for i in range(starts[flow.queue[head]], starts[flow.queue[head] + 1]):
-            w = links[i]
-            if marks[w] != part:
-                marks[w] = part
-                flow.queue[tail] = w
-                tail += 1
-        head += 1
-    flow.work += tail
-    return tail
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _mark_common(flow: Flow, node: cython.longlong, most: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Mark as starts what all readers of a node need, of the nearest to each; return how many the last has."""
     head: cython.Py_ssize_t
@@ -319,7 +293,8 @@ def _before_readers(
     tail = _mark_common(flow, node, most)
     part = flow.stamp
     weight = _listed_starts(flow, tail, least)
-    tail = _mark(flow, node, flow.child_starts, flow.children, flow.is_later, most)
+    tail = walk(flow.queue, node, flow.child_starts, flow.children, flow.is_later, part, flow.weights, 0, most)
+    flow.work += tail
     for i in range(1, tail):
         lightest = min(lightest, flow.weights[flow.queue[i]])
     if weight <= budget - lightest:
@@ -348,10 +323,11 @@ def _past(
             w = flow.parents[i]
             flow.barred[w] = part
             room -= flow.weights[w]
-    tail = _mark(flow, node, flow.parent_starts, flow.parents, flow.is_start, most)
+    tail = walk(flow.queue, node, flow.parent_starts, flow.parents, flow.is_start, part, flow.weights, 0, most)
+    flow.work += tail
     if _listed_starts(flow, tail, least) <= room:
         return 0
-    _mark(flow, node, flow.child_starts, flow.children, flow.is_later, most)
+    flow.work += walk(flow.queue, node, flow.child_starts, flow.children, flow.is_later, part, flow.weights, 0, most)
     flow.is_later[node] = part
     return _laid(flow, part, least, room, False)
 

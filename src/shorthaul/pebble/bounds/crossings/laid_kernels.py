@@ -1,4 +1,4 @@
-"""Compiled loops of disjoint paths that are laid in a graph: one more is added, all are removed.
+"""Compiled loops of disjoint paths that are laid in a graph: one more is added, all are removed; and walks.
 
 ``after`` is the next node on a path, -1 where there is none, -2 behind the last one; ``before`` the one before, -1
 elsewhere. States of a search are 2 v before node v and 2 v + 1 behind it; ``back`` is the state before each.
@@ -67,3 +67,31 @@ def forget(
             after[v] = -1
             before[v] = -1
             v = w
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def walk(
+    queue: cython.longlong[::1], node: cython.longlong, starts: cython.const_longlong[::1],
+    links: cython.const_longlong[::1], marks: cython.longlong[::1], part: cython.longlong,
+    key: cython.const_longlong[::1], lowest: cython.longlong, most: cython.Py_ssize_t,
+) -> cython.Py_ssize_t:  # fmt: skip
+    """Mark what is reached from a node by links, no lower than a key, about so many; return how many are in ``queue``.
+
+    The nearest come first, behind the node itself.
+    """
+    head: cython.Py_ssize_t = 0
+    tail: cython.Py_ssize_t = 1
+    i: cython.Py_ssize_t
+    w: cython.longlong
+    queue[0] = node
+    while head < tail < most:
+        for i in range(starts[queue[head]], starts[queue[head] + 1]):
+            w = links[i]
+            if key[w] >= lowest and marks[w] != part:
+                marks[w] = part
+                queue[tail] = w
+                tail += 1
+        head += 1
+    return tail

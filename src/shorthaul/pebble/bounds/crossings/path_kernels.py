@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.pebble.bounds.crossings.laid_kernels import forget, lay
+from cython.cimports.shorthaul.pebble.bounds.crossings.laid_kernels import forget, lay, walk
 
 _LAST = cython.declare(cython.longlong, -2)  # what follows the last node of a path
 _MOST = cython.declare(cython.longlong, 20_000_000)  # work after which a part is left as it is
@@ -244,31 +244,6 @@ def _settled(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _walk(
-    paths: Paths, node: cython.longlong, starts: cython.const_longlong[::1], links: cython.const_longlong[::1],
-    marks: cython.longlong[::1], lowest: cython.longlong, most: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:  # fmt: skip
-    """Mark what is reached from a node by links, no lower than a key, about so many; return how many, in ``queue``."""
-    head: cython.Py_ssize_t = 0
-    tail: cython.Py_ssize_t = 1
-    i: cython.Py_ssize_t
-    w: cython.longlong
-    paths.queue[0] = node
-    while head < tail < most:
-        for i in range(starts[paths.queue[head]], starts[paths.queue[head] + 1]):
-            w = links[i]
-            if paths.key[w] >= lowest and marks[w] != paths.stamp:
-                marks[w] = paths.stamp
-                paths.queue[tail] = w
-                tail += 1
-        head += 1
-    paths.work += tail
-    return tail
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _past(paths: Paths, node: cython.longlong, longest: cython.longlong, room: cython.longlong) -> cython.longlong:
     """Let paths go from what a node needs to some nodes that need it; return the weight of their starts.
 
@@ -290,7 +265,9 @@ def _past(paths: Paths, node: cython.longlong, longest: cython.longlong, room: c
     for i in range(paths.parent_starts[node], paths.parent_starts[node + 1]):
         if not paths.partial:
             paths.barred[paths.parents[i]] = part
-    later = tail = _walk(paths, node, paths.child_starts, paths.children, paths.is_later, lowest, most)
+    tail = walk(paths.queue, node, paths.child_starts, paths.children, paths.is_later, part, paths.key, lowest, most)
+    later = tail
+    paths.work += tail
     most = max(most, later)
     for _ in range(longest):
         if tail > 8 * most:
@@ -309,7 +286,11 @@ def _past(paths: Paths, node: cython.longlong, longest: cython.longlong, room: c
     paths.work += tail
     paths.start_count = 0
     if tail > later:
-        tail = _walk(paths, node, paths.parent_starts, paths.parents, paths.is_start, lowest, 16 * most)
+        most *= 16
+        tail = walk(
+            paths.queue, node, paths.parent_starts, paths.parents, paths.is_start, part, paths.key, lowest, most
+        )
+        paths.work += tail
         for i in range(1, tail):
             w = paths.queue[i]
             if paths.counted[w] == part:
