@@ -201,14 +201,3 @@ PAIRS_IN_STEPS = """void f(int t, int n, int d, double x[n][d], double a[n], dou
 def test_the_first_round_finds_turns_of_nests_as_written(text: str, sizes: dict[str, int], most: float) -> None:
     best, _ = order_and_formula(flow_dependences(program_from_text(text)), sizes, Search(effort=0.05))
     assert best.value(sizes) < most
-
-
-def test_what_was_looked_for_in_vain_is_so_when_a_further_search_is_cut() -> None:
-    program = program_from_text(HEADS)
-    flow = flow_dependences(program)
-    boxes = Boxes(flow, {"h": 2, "n": 61, "d": 7, "S": 12}, ())
-    names = [item.name for item in program.statements]
-    assert boxes.of(names, first=True) is None
-    with charged_to(Search(effort=0.001)), pytest.raises(OutOfEffortError):
-        boxes.of(names, first=True)
-    assert boxes.has_none(names)

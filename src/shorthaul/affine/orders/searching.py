@@ -84,7 +84,8 @@ def orders_at(
             # what was found, the signs of distances, is of no use without boxes
             with effort.charged_to(_beside(search)):
                 searches[at].further(formulas.plain, first=True)
-                if searches[at].is_poor(formulas.plain):
+            if searches[at].is_poor(formulas.plain):
+                with effort.charged_to(_beside(search)):
                     searches[at].further(formulas.plain, improves=False)
     alone = len(every) == 1 and share < inf
     while not search.expired():

@@ -321,8 +321,7 @@ class Boxes:
         key = frozenset(names)
         if stepped is not None:
             return [None, *self._made(key, stepped)][-1]
-        is_new = key not in self._known  # others were looked for in vain, or found, whatever is cut now
-        if is_new:
+        if key not in self._known:
             self._known[key], self._making[key] = None, self._made(key, None)
         with suppress(effort.OutOfEffortError):  # the best so far is kept
             for made in () if first and self._known[key] is not None else self._making[key]:
@@ -334,8 +333,7 @@ class Boxes:
         if effort.is_out_of_effort():  # more may be left later
             self._making[key] = self._made(key, None)
             if self._known[key] is None:
-                if is_new:
-                    del self._known[key]
+                del self._known[key]
                 effort.step()
         return self._known[key]
 

@@ -121,9 +121,12 @@ def in_blocks(boxes: Boxes, step: AnyStep) -> AnyStep:
 
 
 def _earlier(boxes: Boxes, name: str, names: Sequence[str]) -> Row | None:
-    """Return the step that a statement reads from, where that is any earlier one: a loop of its own tells it."""
+    """Return the step that a statement reads from, where that is any earlier one: a loop of its own tells it.
+
+    With two loops it reads each value once a step, so there is no product to be tiled.
+    """
     width = len(boxes.flow.program.by_name[name].iterators)
-    for read in boxes.reads[name]:
+    for read in boxes.reads[name] if width > 2 else ():
         if read.source in names and read.rows is not None:
             row = loops(boxes.flow.program.by_name[read.source or ""])[0].after(read.rows)
             if any(row.factors[at] for at in range(1, width)):
