@@ -177,6 +177,22 @@ def test_a_row_of_memory_is_innermost_where_a_sum_is(tmp_path: Path) -> None:
     assert_agrees(run(found, tmp_path, *SANITIZED))
 
 
+@needs_compiler
+def test_a_filter_may_be_walked_downwards(tmp_path: Path) -> None:
+    """Its numbers in the loops of C are negative then, and subscripts turn their sign."""
+    source = """void f(int n, float B[2][n], float C[n][n], float D[2][n]) {
+#pragma scop
+      for (int i = n - 1; i >= 0; i--) for (int j = 0; j < n; j++) {
+        C[i][j] = 0;
+        for (int k = 1; k >= 0; k--) C[i][j] += D[k][i] * B[k][j];
+      }
+#pragma endscop
+    }"""
+    found = made(source, "n=19,S=500")["code"]
+    assert "VECTOR\n" in found
+    assert_agrees(run(found, tmp_path, *SANITIZED))
+
+
 @pytest.mark.costly
 @pytest.mark.parametrize("words", [100, 900])
 def test_strips_are_inside_of_what_a_box_holds(words: int) -> None:

@@ -279,7 +279,7 @@ class _Printer:
         lines = [line for item in calls for line in self._call(item, walked | {*map(self._at, chain)}).lines]
         loops = chain[1:]
         while loops and (values := trees.values_of(loops[-1])) and len(values) * len(lines) <= _MOST_UNROLLED:
-            lines = [line for value in values for line in _replaced(lines, trees.iterator(loops[-1]), str(value))]
+            lines = [line for value in values for line in _replaced(lines, trees.iterator(loops[-1]), value)]
             del loops[-1]
         own = [item for item in self._used(executed) if self.local[item] > at]
         if own and loops:
@@ -417,8 +417,9 @@ def _tree(build: isl.AstBuild, schedule: isl.UnionMap, operations: int) -> Any:
         return watched.node_from_schedule_map(schedule)
 
 
-def _replaced(lines: Sequence[str], name: str, value: str) -> list[str]:
-    return [re.sub(rf"\b{name}\b", value, line) for line in lines]
+def _replaced(lines: Sequence[str], name: str, value: int) -> list[str]:
+    text = str(value) if value >= 0 else f"({value})"
+    return [re.sub(rf"\b{name}\b", text, line) for line in lines]
 
 
 def _head(name: str, first: str, condition: str, step: str, before: Sequence[str]) -> list[str]:
