@@ -238,7 +238,9 @@ class _File:
         return f"#define COPY({', '.join([*names, *extra])}) {made}\n{text}\n#undef COPY"
 
     def _loops(self, nest: Nest, order: Order | None) -> str:
-        strips = None if order is None else Strips(self.program, self.order.conflicts, nest.tiles, order.local)
+        strips = (
+            None if order is None else Strips(self.program, self.order.conflicts, nest.tiles, self.sizes, order.local)
+        )
         return loops_text(nest, self.program, order, strips)
 
     def _reaches(self) -> str:

@@ -261,9 +261,11 @@ class _Printer:
         """
         before, chain, after = self._jammed(node)
         executed, at, name = trees.executed(node), self._at(node), trees.iterator(node)
-        if self.strips is None or len(chain) < 2 or not self._is_free(at, executed) or self._is_short(node):
+        if self.strips is None or len(chain) < 2 or not self._is_free(at, executed):
             return None
         if any(re.search(rf"\b{name}\b", text) for item in chain[1:] for text in trees.bounds(item)):
+            return None
+        if self.strips.is_short(trees.bounds(node), STRIP):
             return None
         calls = trees.calls_of(chain[-1].for_get_body()) or []
         named = [(self.parts[item], values) for item, values in map(self._given, calls)]
@@ -282,8 +284,8 @@ class _Printer:
             lines = [line for value in values for line in _replaced(lines, trees.iterator(loops[-1]), value)]
             del loops[-1]
         own = [item for item in self._used(executed) if self.local[item] > at]
-        if own and loops:
-            return None  # one place for all of a row
+        if loops and (own or self.strips.is_short(trees.bounds(loops[-1]), ROW_STRIP)):
+            return None  # one place for all of a row, or every term loads and stores what it is added to
 
         def row(lines: Sequence[str]) -> list[str]:
             return [*_head(name, *trees.bounds(node), ["VECTOR"]), *_indented(lines), "}"]
@@ -301,11 +303,6 @@ class _Printer:
         for loop in reversed(loops[:-1]):
             lines = [*_head(trees.iterator(loop), *trees.bounds(loop), ()), *_indented(lines), "}"]
         return [*itertools.chain(*map(row, first)), *lines, *itertools.chain(*map(row, last))]
-
-    def _is_short(self, node: Any) -> bool:
-        """True if a tile holds less of a loop than a strip."""
-        named = re.findall(r"\w+", " ".join(trees.bounds(node)))
-        return min((self.nest.tiles.get(item, STRIP) for item in named), default=STRIP) < STRIP
 
     def _at(self, loop: Any) -> int:
         return trees.entry(loop, self.letter)

@@ -23,7 +23,7 @@ _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
 @dataclass(frozen=True)
 class Strips:
-    """Which loops of one nest may be executed in strips: ``tiles`` are its sizes of tiles.
+    """Which loops of one nest may be executed in strips: ``tiles`` are its sizes of tiles, ``sizes`` those of arrays.
 
     ``local`` are local data, with how many entries of time vectors are equal for all that use one of their values.
     """
@@ -31,8 +31,14 @@ class Strips:
     program: Program
     conflicts: Conflicts
     tiles: Mapping[str, int]
+    sizes: Mapping[str, int]
     local: Mapping[str, int]
     _known: dict[tuple[Any, ...], bool | None] = field(default_factory=dict)
+
+    def is_short(self, ends: Sequence[str], least: int) -> bool:
+        """True if a loop between ``ends`` has fewer than ``least`` iterations, as far as tiles and sizes tell."""
+        known = {**self.sizes, **self.tiles}
+        return any(known.get(name, least) < least for name in re.findall(r"\w+", " ".join(ends)))
 
     def carried(self, parts: Sequence[Part], strip: int, inside: Sequence[int]) -> bool | None:
         """Return whether the last loop carries a dependence if strips of the loop ``strip`` run inside of it.
