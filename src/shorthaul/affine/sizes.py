@@ -11,7 +11,7 @@ from shorthaul.affine.model import Program
 from shorthaul.core.errors import InputError, unknown_name
 
 FAST_MEMORY = "S"
-_LARGEST = 10**15
+LARGEST = 10**15
 _MOST_DIGITS = 20
 
 
@@ -34,13 +34,13 @@ def parse_sizes(text: str | None, program: Program) -> dict[str, int]:
             raise unknown_name("parameter", name, known, place="--size")
         if name in result:
             raise InputError("is given twice", place=f"--size {name}", value=item)
-        if len(value) > _MOST_DIGITS or not 1 <= int(value) <= _LARGEST:  # formulas hold for parameters from 1 on
+        if len(value) > _MOST_DIGITS or not 1 <= int(value) <= LARGEST:  # formulas hold for parameters from 1 on
             shortened = value if len(value) <= 2 * _MOST_DIGITS else f"{value[:_MOST_DIGITS]}... ({len(value)} digits)"
             raise InputError(
                 "is out of range",
                 place=f"--size {name}",
                 value=shortened,
-                allowed=f"integers from 1 to {_LARGEST}",
+                allowed=f"integers from 1 to {LARGEST}",
                 cure="give a size that a machine can have; the formula itself holds for all sizes",
             )
         result[name] = int(value)
@@ -85,11 +85,11 @@ def require_memories(size: str | None, level: str | None, program: Program) -> t
     if level is None:
         sizes = require_sizes(size, program, fast_memory=True)
         return sizes, (sizes[FAST_MEMORY],)
-    allowed = f"words, different integers from 1 to {_LARGEST}"
+    allowed = f"words, different integers from 1 to {LARGEST}"
     found: list[int] = []
     for item in (part.strip() for part in level.split(",")):
         known = re.fullmatch(r"\d+", item, re.ASCII) is not None and len(item) <= _MOST_DIGITS
-        if not known or not 1 <= int(item) <= _LARGEST or int(item) in found:
+        if not known or not 1 <= int(item) <= LARGEST or int(item) in found:
             raise InputError("is not a further memory", place="--level", value=item, allowed=allowed)
         found.append(int(item))
     if FAST_MEMORY in parse_sizes(size, program):

@@ -25,7 +25,7 @@ from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import upper_document
 from shorthaul.affine.plan import UpperDocument
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag, too_large
-from shorthaul.affine.sizes import FAST_MEMORY, assumption, sizes_text
+from shorthaul.affine.sizes import FAST_MEMORY, LARGEST, assumption, sizes_text
 from shorthaul.affine.tuning import NO_SLACK, Slack
 from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InputError
@@ -52,7 +52,7 @@ def over_memory(
     bound: dict[int, float] = {}
     if sizes is None:
         return bound
-    most = 2 * max(*capacities, int(number_at(found.inputs, sizes)), _LEAST_DRAWN)
+    most = min(LARGEST, 2 * max(*capacities, int(number_at(found.inputs, sizes)), _LEAST_DRAWN))
     spaced = np.round(np.geomspace(_LEAST_DRAWN, most, _POINTS_DRAWN)).astype(np.int64).tolist()
     for words in sorted({*spaced, *capacities}):
         if search.expired():
