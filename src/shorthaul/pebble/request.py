@@ -79,7 +79,7 @@ def cheaper(cdag: Cdag, first: Found, second: Found) -> Found:
 
 
 def better(cdag: Cdag, first: Bound, value: float, *, proven: bool, recompute: bool) -> Bound:
-    """Return the higher of a bound and what a search has proven."""
-    if value <= first.value:
-        return first
-    return exhausted(cdag, first, int(value), proven_optimal=proven, recompute=recompute)
+    """Return the higher of a bound and what a search has proven, rounded up to what weights add up to."""
+    unit = int(np.gcd.reduce(cdag.weights))
+    up = -(-int(value) // unit) * unit
+    return first if up <= first.value else exhausted(cdag, first, up, proven_optimal=proven, recompute=recompute)

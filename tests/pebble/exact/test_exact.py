@@ -5,6 +5,7 @@ import pytest
 from tests.reference.pebble_game_kernels import least_traffic
 from tests.samples import samples
 
+from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
 from shorthaul.pebble import case, tuning
@@ -12,6 +13,7 @@ from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.exact import beam, solver
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.orders import belady
+from shorthaul.pebble.request import better
 from shorthaul.pebble.states import potentials
 from shorthaul.pebble.states.layered_search import Layers, layered, tables
 
@@ -135,6 +137,14 @@ def test_effort_that_is_spent_still_gives_a_plan_and_a_true_bound() -> None:
 def test_too_small_a_budget_is_refused() -> None:
     with pytest.raises(InfeasibleError, match="fast memory"):
         solver.solve(case("fft:n=8,word=1").workload, 2, search=Search())
+
+
+def test_what_a_search_excludes_is_rounded_up_to_what_weights_add_up_to() -> None:
+    cdag = build([8, 8, 24], [0, 1], [1, 2])
+    first = Bound("traffic", cdag.algorithmic_bound(), "algorithmic", "")
+    raised = better(cdag, first, first.value + 12, proven=False, recompute=False)
+    assert raised.value == first.value + 16
+    assert better(cdag, first, first.value, proven=False, recompute=False) is first
 
 
 def test_prices_of_many_computed_sets_prove_true_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

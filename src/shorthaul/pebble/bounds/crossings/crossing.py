@@ -164,9 +164,7 @@ def _taken(
     return _parts(taken)
 
 
-def _advanced(
-    paths: kernels.Paths, nodes: IntArray, kind: tuple[int, float, int, bool], search: Search
-) -> int:  # fmt: skip
+def _advanced(paths: kernels.Paths, nodes: IntArray, kind: tuple[int, float, int, bool], search: Search) -> int:
     """Look for parts of a kind at some nodes, as far as the effort goes; return what those found come to."""
     known, done = paths.excess, False
     while not (done or search.expired()):
