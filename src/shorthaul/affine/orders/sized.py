@@ -39,9 +39,9 @@ from shorthaul.affine.orders.joining.turns import (
 )
 from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep
-from shorthaul.affine.orders.pieces.around import passed_elements
+from shorthaul.affine.orders.pieces.around import passed
 from shorthaul.affine.orders.pieces.folded import folded
-from shorthaul.affine.orders.pieces.passed import PassedStep, passed, passed_together, temporaries
+from shorthaul.affine.orders.pieces.passed import PassedStep, temporaries
 from shorthaul.affine.orders.placement import Placement, Row, Signs, as_written, placements, reads_of
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Counts, make_phase
@@ -174,7 +174,7 @@ class Boxes:
             return step
         halves = folded, partial(folded, turned=True)
         # emitted C, for which there is slack, has one place for both values of an element that is passed
-        for make in halves if self.slack != NO_SLACK else (passed, passed_together, passed_elements, *halves):
+        for make in halves if self.slack != NO_SLACK else (passed, partial(passed, with_readers=True), *halves):
             made = None
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 made = make(self.flow, step.names)

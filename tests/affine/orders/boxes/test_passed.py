@@ -12,7 +12,8 @@ from tests.affine.orders.boxes.test_boxes import replayed
 from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
-from shorthaul.affine.orders.pieces.passed import PassedStep, passed
+from shorthaul.affine.orders.pieces.around import passed
+from shorthaul.affine.orders.pieces.passed import PassedStep
 from shorthaul.affine.orders.searching import at_sizes
 from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.upper_bound import UpperBound, components, in_order, upper_bound

@@ -8,6 +8,7 @@ the row and the column that all read, and what lies behind these is executed as 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -16,7 +17,15 @@ from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import span
 from shorthaul.affine.model import Statement
-from shorthaul.affine.orders.pieces.passed import Part, following, in_parts, instances_where, length, temporaries
+from shorthaul.affine.orders.pieces.passed import (
+    Part,
+    following,
+    in_parts,
+    instances_where,
+    length,
+    nests_of,
+    temporaries,
+)
 from shorthaul.affine.orders.placement import Placement, Row, as_written, function_rows
 from shorthaul.affine.orders.splitting import Piece, Split
 
@@ -40,14 +49,27 @@ class _Passing:
         return zero.plus(element[self.subscript], self.factor).plus(rows[self.outer], -1)
 
 
-def passed_elements(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | None:
-    """Return the statements ``names`` in pieces, placed by elements, with what is passed later; None if nothing is."""
+def passed(flow: DataFlow, names: Sequence[str], *, with_readers: bool = False) -> tuple[Split, Placement] | None:
+    """Return the statements ``names`` in pieces, placed by elements, with what is passed later; None if nothing is.
+
+    With ``with_readers`` what is on a coordinate, and read by later parts only, is placed with these.
+
+    >>> from shorthaul.affine.workloads.cases import kernel
+    >>> from shorthaul.affine.integer_sets.dependences import flow_dependences
+    >>> parts, placement = passed(flow_dependences(kernel("floyd-warshall")), ["S0"])
+    >>> len(placement), [row.parameters for row in placement["S0_bb"]]
+    (9, [(), (('N', 1),), (('N', 1),)])
+    """
     program = flow.program
     chosen = [program.by_name[name] for name in names]
-    root = max(chosen, key=lambda item: len(item.iterators))
+    often = Counter(read.array for item in chosen for read in item.reads)
+    root = max(
+        chosen,
+        key=lambda item: (len(item.iterators), program.arrays[item.write.array].dimensions, often[item.write.array]),
+    )
     array, own = root.write.array, function_rows(root.write.relation)
     written = as_written(chosen)
-    if own is None or len(chosen) < 2:
+    if own is None:
         return None
     at = {
         place: number
@@ -56,7 +78,7 @@ def passed_elements(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placem
         if sum(map(abs, row.factors)) == 1 and [*map(abs, row.factors)] == [*map(abs, line.factors)]
     }
     times = [place for place in range(len(written[root.name])) if place not in at]
-    elements = {item.name: _element(item, array, [written[item.name][place] for place in times]) for item in chosen}
+    elements = {item.name: _element(item, root, [written[item.name][place] for place in times]) for item in chosen}
     found = {
         place: passing
         for place, number in at.items()
@@ -72,13 +94,16 @@ def passed_elements(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placem
         if element is not None:
             ahead = {place: one.ahead(rows, element) for place, one in found.items()}
             for place, number in at.items():
-                turned = found[place].factor if place in found else 1
+                same = sum(own[number].factors) == sum(written[root.name][place].factors)
+                turned = found[place].factor if place in found else 1 if same else -1
                 rows[place] = Row((0,) * len(item.iterators)).plus(element[number], turned)
-        parts[item.name] = list(_parts(item, array, found, ahead, pieces, keep=item.write.array in apart))
+        parts[item.name] = list(_parts(item, array, element, found, ahead, pieces, keep=item.write.array in apart))
         for part in parts[item.name]:
             placement[part.name] = tuple(_later(row, found, part.late, place) for place, row in enumerate(rows))
     made = in_parts(flow, parts, pieces)
-    return None if made is None else (made, _with_readers(made.flow, parts, placement, found))
+    if made is None:
+        return None
+    return made, _with_readers(made.flow, parts, placement, found) if with_readers else placement
 
 
 def _with_readers(
@@ -96,13 +121,16 @@ def _with_readers(
     return result
 
 
-def _element(statement: Statement, array: str, times: Sequence[Row]) -> tuple[Row, ...] | None:
-    """Return the subscripts of the element at which a statement is placed: written, else read; None if none is."""
+def _element(statement: Statement, root: Statement, times: Sequence[Row]) -> tuple[Row, ...] | None:
+    """Return the subscripts of the element at which a statement is placed: written, else read; None if none is.
+
+    With another statement in each of its iterations it is at the element that this one writes.
+    """
     for item in (statement.write, *statement.reads):
-        rows = function_rows(item.relation) if item.array == array else None
+        rows = function_rows(item.relation) if item.array == root.write.array else None
         if rows is not None and len(span([row.factors for row in (*times, *rows)])) == len(statement.iterators):
             return rows
-    return None
+    return function_rows(root.write.relation) if len(nests_of([statement, root])) == 1 else None
 
 
 def _passing(
@@ -135,6 +163,7 @@ def _passing(
 def _parts(
     statement: Statement,
     array: str,
+    element: Sequence[Row] | None,
     found: Mapping[int, _Passing],
     ahead: Mapping[int, Row],
     pieces: dict[str, Piece],
@@ -154,7 +183,7 @@ def _parts(
         late = frozenset(at for at, sign in zip(ahead, signs, strict=True) if sign == "<")
         once = statement.write.relation.intersect_domain(domain).is_injective()
         mine, own = domain.set_tuple_name(name), f"{statement.write.array} of {name}"
-        if statement.write.array != array:
+        if statement.write.array != array and rows != element:
             numbered = not once and not keep
             yield Part(name, mine, late, own if numbered else statement.write.array, numbered=numbered)
         elif "=" in signs and once:
@@ -165,7 +194,7 @@ def _parts(
             for passing in (found[at] for at in late):
                 row = Row(still.factors, passing.later.parameters, passing.later.constant)
                 moved[passing.subscript] = still.plus(row, passing.factor)
-            yield Part(name, mine, late, array, tuple(moved))
+            yield Part(name, mine, late, statement.write.array, tuple(moved))
 
 
 def _later(row: Row, found: Mapping[int, _Passing], late: frozenset[int], place: int) -> Row:

@@ -9,24 +9,21 @@ read the value before or after; so does the next step, which takes over from the
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import combinations
 
 import islpy as isl
 
-from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.subspaces import integer_solution
-from shorthaul.affine.model import Array, Program, Reference, Statement
+from shorthaul.affine.model import Array, Reference, Statement
 from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.placement import (
-    Placement,
     Row,
     affine_row,
-    as_written,
     function_rows,
     zeros_of,
 )
@@ -71,10 +68,6 @@ class PassedStep(AtSizes):
         return sum(item.loads_bytes(sizes, capacity, own) for item in self.boxes)
 
 
-#: By loop: the function that is 0 where it is passed, below 0 behind, and by how much subscripts are larger there.
-_Passed = Mapping[int, tuple[Row, Row]]
-
-
 @dataclass(frozen=True)
 class Part:
     """One piece of a statement: its instances, the array that it writes, and by how much subscripts there are larger.
@@ -92,19 +85,10 @@ class Part:
     numbered: bool = False
 
 
-def passed_together(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | None:
-    """Return the same where statements of one nest are passed by what any of them reads of what any of them writes.
-
-    So it is with `t = f(A[i][k], A[k][j]); A[i][j] = g(A[i][j], t)`. None where this is no other way.
-    """
-    nests = nests_of(flow.program, names)
-    return passed(flow, names, nests) if any(len(item) > 1 for item in nests) else None
-
-
-def nests_of(program: Program, names: Sequence[str]) -> list[list[Statement]]:
+def nests_of(statements: Sequence[Statement]) -> list[list[Statement]]:
     """Return the statements of each body of a nest: nothing is between those of one iteration."""
     found: dict[Hashable, list[Statement]] = {}
-    for item in (program.by_name[name] for name in names):
+    for item in statements:
         rows = function_rows(item.schedule)
         found.setdefault(item.name if rows is None else (len(item.iterators), rows[:-1]), []).append(item)
     return list(found.values())
@@ -116,7 +100,7 @@ def temporaries(flow: DataFlow) -> frozenset[str]:
     Orders of iterations need not keep apart what these hold one after the other.
     """
     program = flow.program
-    number = {item.name: at for at, nest in enumerate(nests_of(program, tuple(program.by_name))) for item in nest}
+    number = {item.name: at for at, nest in enumerate(nests_of(program.statements)) for item in nest}
     result = {item.write.array for item in program.statements} - flow.inputs.keys()
     for item in flow.flows:
         here = item.source is not None and number[item.source] == number[item.sink]
@@ -128,39 +112,6 @@ def temporaries(flow: DataFlow) -> frozenset[str]:
 def _is_identity(relation: isl.Map) -> bool:
     same = relation.reset_tuple_id(_IN).reset_tuple_id(_OUT)
     return bool(same.is_subset(isl.Map.identity(same.get_space())))
-
-
-def passed(
-    flow: DataFlow, names: Sequence[str], nests: Sequence[Sequence[Statement]] = ()
-) -> tuple[Split, Placement] | None:
-    """Return the statements ``names`` in pieces, placed so that what was passed is late; None if nothing is passed.
-
-    Those of one of ``nests`` are passed together.
-
-    >>> from shorthaul.affine.workloads.cases import kernel
-    >>> from shorthaul.affine.integer_sets.dependences import flow_dependences
-    >>> parts, placement = passed(flow_dependences(kernel("floyd-warshall")), ["S0"])
-    >>> len(placement), [row.parameters for row in placement["S0_bb"]]
-    (9, [(), (('N', 1),), (('N', 1),)])
-    """
-    program = flow.program
-    chosen = [program.by_name[name] for name in names]
-    loops = {item.name: dict(_passed_loops([item])) for item in chosen}
-    loops |= {item.name: dict(_passed_loops(nest)) for nest in nests for item in nest}
-    if not any(loops.values()):
-        return None
-    pieces: dict[str, Piece] = {}
-    parts = {item.name: list(_parts(item, loops.get(item.name, {}), pieces)) for item in program.statements}
-    written = as_written(chosen)
-    placement = {
-        part.name: tuple(
-            _later(_turned(row, loops[item.name]), loops[item.name], part.late) for row in written[item.name]
-        )
-        for item in chosen
-        for part in parts[item.name]
-    }
-    made = in_parts(flow, parts, pieces)
-    return None if made is None else (made, placement)
 
 
 def in_parts(flow: DataFlow, parts: Mapping[str, Sequence[Part]], pieces: Mapping[str, Piece]) -> Split | None:
@@ -206,32 +157,6 @@ def _are_apart(statements: Sequence[Statement], parts: Mapping[str, Part], input
     return all(a.intersect(b).is_empty() for known in found.values() for a, b in combinations(known.values(), 2))
 
 
-def _passed_loops(nest: Sequence[Statement]) -> Iterator[tuple[int, tuple[Row, Row]]]:
-    """Yield loops in which others read what is written at an iteration of outer loops, on both sides of it."""
-    statement, known = nest[0], set[int]()
-    for writer, reader in product(nest, repeat=2):
-        own = function_rows(writer.write.relation)
-        for read in (item for item in reader.reads if item.array == writer.write.array and own is not None):
-            for first, second in zip(own or (), function_rows(read.relation) or (), strict=False):
-                row = first.plus(second, -1)
-                at = max((at for at, factor in enumerate(row.factors) if factor), default=None)
-                if at is None or at in known or abs(row.factors[at]) != 1 or sum(map(bool, row.factors)) < 2:
-                    continue
-                zero, outer = Row((0,) * len(row.factors)), next(at for at, factor in enumerate(row.factors) if factor)
-                row = zero.plus(row, -row.factors[outer] * _direction(statement, outer))  # falls as time passes
-                both = (instances_where(statement, [(row, sign)]) for sign in "<>")
-                late = None if any(item.is_empty() for item in both) else length(statement, at)
-                if late is not None:
-                    known.add(at)
-                    yield at, (row, Row(()).plus(late, row.factors[at]))
-
-
-def _direction(statement: Statement, at: int) -> int:
-    """Return 1 where a loop goes up, -1 where it goes down."""
-    rows = function_rows(statement.schedule) or ()
-    return next((1 if row.factors[at] > 0 else -1 for row in rows if row.factors[at]), 1)
-
-
 def length(statement: Statement, at: int) -> Row | None:
     """Return the iterations of a loop as a function of large parameters, None if they are none."""
     ends, domain = [], statement.domain
@@ -247,28 +172,6 @@ def length(statement: Statement, at: int) -> Row | None:
     return ends[0].plus(ends[1], -1).plus(Row((), (), 1))
 
 
-def _parts(statement: Statement, loops: _Passed, pieces: dict[str, Piece]) -> Iterator[Part]:
-    """Yield the pieces of a statement ahead, on and behind every loop that passes it, noted in ``pieces``."""
-    if not loops:
-        yield Part(statement.name, statement.domain, frozenset(), statement.write.array)
-        return
-    rows = function_rows(statement.write.relation) or ()
-    for signs in product(">=<", repeat=len(loops)):
-        effort.step()
-        where = tuple((row, sign) for (row, _), sign in zip(loops.values(), signs, strict=True))
-        domain = instances_where(statement, where)
-        if domain.is_empty():
-            continue
-        name = statement.name + "_" + "".join({">": "a", "=": "o", "<": "b"}[sign] for sign in signs)
-        pieces[name] = Piece(statement.name, where)
-        late = frozenset(at for at, sign in zip(loops, signs, strict=True) if sign == "<")
-        own = "=" in signs and statement.write.relation.intersect_domain(domain).is_injective()
-        array = f"{statement.write.array} of {name}" if own else statement.write.array
-        moved = None if own else tuple(_later(Row(row.factors), loops, late) for row in rows)
-        dropped = following(rows, domain) if own else ()
-        yield Part(name, domain.set_tuple_name(name), late, array, moved, dropped)
-
-
 def following(rows: Sequence[Row], domain: isl.Set) -> tuple[int, ...]:
     """Return the places of ``rows`` that follow from those before on the whole of ``domain``."""
     known, result = [row.factors for row in zeros_of(domain)], []
@@ -278,20 +181,6 @@ def following(rows: Sequence[Row], domain: isl.Set) -> tuple[int, ...]:
         else:
             result.append(at)
     return tuple(result)
-
-
-def _turned(row: Row, loops: _Passed) -> Row:
-    """Return a loop in the direction in which it is passed."""
-    turned = any(row.factors[at] * passing.factors[at] < 0 for at, (passing, _) in loops.items())
-    return Row((0,) * len(row.factors)).plus(row, -1) if turned else row
-
-
-def _later(row: Row, loops: _Passed, late: frozenset[int]) -> Row:
-    """Return a function of the iterators where those in ``late`` are late."""
-    for at in late:
-        factor, length = row.factors[at], loops[at][1]
-        row = row.plus(Row((0,) * len(row.factors), length.parameters, length.constant), factor)
-    return row
 
 
 def instances_where(statement: Statement, where: Sequence[tuple[Row, str]]) -> isl.Set:
