@@ -51,6 +51,7 @@ def test_tests_use_only_what_the_extra_installs() -> None:
         "threadpoolctl": "scikit-learn",
         "Cython": "cython",
         "cython": "cython",
+        "_pytest": "pytest",
         "distributed": "distributed",
     }
     allowed = {named(item) for item in [*PROJECT["dependencies"], *EXTRAS["dev"]]}

@@ -28,7 +28,7 @@ CALLS: dict[str, Callable[..., Result[Any]]] = {
     "tensor plan": lambda **how: shorthaul.tensor.plan("transformer-block", restarts=3, effort=0.05, **how),
     "tensor sweep": lambda **how: shorthaul.tensor.sweep("example-3", points=4, effort=0.3, **how),
     "affine bound": lambda **how: shorthaul.affine.bound("matvec", size="M=90,N=90,S=9", **how),
-    "affine plan": lambda **how: shorthaul.affine.plan("matvec", size="M=5,N=5,S=7", evaluations=3, effort=0.3, **how),
+    "affine plan": lambda **how: shorthaul.affine.plan("matvec", size="M=5,N=5,S=7", evaluations=3, **how),
     "affine sweep": lambda **how: shorthaul.affine.sweep("matvec", size="M=90,N=90", points=3, **how),
     "dataflow bound": lambda **how: shorthaul.dataflow.bound("fig7", effort=0.5, **how),
     "dataflow buffers": lambda **how: shorthaul.dataflow.buffers("sobel", serial=True, effort=0.01, **how),

@@ -171,7 +171,7 @@ CHANNELS = """void f(int n, int m, float x[m][n + 2][n + 2], float w[m][3][3], f
 @needs_compiler
 def test_a_row_of_memory_is_innermost_where_a_sum_is(tmp_path: Path) -> None:
     """Terms of a sum follow one another; nine of a filter and four of a long one are for a whole row at once."""
-    found = made(CHANNELS, "n=26,m=24,S=4000", 0.1)["code"]
+    found = made(CHANNELS, "n=22,m=16,S=2600", 0.05)["code"]
     assert re.search(r"VECTOR\n *for \(long (c\d+) .*\n(?: *(?:float s|S0).*\n)* *S1\(.*\b\1, 0, 0\);\n", found)
     assert re.search(r"VECTOR\n *for \(long (c\d+) .*\n *S4\(.*\b\1, c\d+\);\n *S4\(.*\b\1, \(c\d+ \+ 1\)\);\n", found)
     assert_agrees(run(found, tmp_path, *SANITIZED))

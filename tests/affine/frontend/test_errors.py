@@ -52,6 +52,7 @@ BODIES = {
     "iterator after its loop": ("int i; for (i = 0; i < n; i++) a[i] = 0; a[0] = a[i];", "line 3", "i"),
     "subscript counts": ("a[0] = 1; s = a;", "line 3", "0 and 1 subscripts"),
     "no assignment": ("for (int i = 0; i < n; i++) ;", "line 3", "no assignment"),
+    "never executed": ("for (int i = 0; i < n; i++) if (i < 0) a[i] = 1;", "line 3", "no assignment that is executed"),
     "syntax": ("for (int i = 0; i < n i++) a[i] = 0;", "line 3 column 23", "syntax error"),
     "syntax later": ("for (int i = 0; i < n; i++)\n  a[i] = = 0;", "line 4", "syntax error"),
     "pointer to another array": ("double *q = a; for (int i = 0; i < n; i++) { *q = 0; q = b; }", "line 3", "pointer q is set to lead elsewhere", "u[t % 2][i]"),

@@ -191,9 +191,12 @@ class _Builder:
         scope = _Scope(isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : }"), locals=self.constants)
         self.block(rerolled(self.region.body, self.symbols.declared, self.names(scope)), scope)
         if not self.drafts:
-            place = str(self.region.place(self.region.body[0]))
-            first, cure = c_text(self.region.body[0])[:80], "put the assignments of the kernel between the pragmas"
-            raise InputError("the region has no assignment", place=place, value=first, cure=cure)
+            raise InputError(
+                "the region has no assignment that is executed",
+                place=str(self.region.place(self.region.body[0])),
+                value=c_text(self.region.body[0])[:80],
+                cure="let its loops reach one; where there are pragmas, put it between them",
+            )
         elements = self.elements()
         for draft, access in self.accesses() if self.region.counts_from_end else ():
             refuse_from_end(access, elements[id(access)], self.names(draft.scope))
