@@ -191,12 +191,9 @@ class _Builder:
         scope = _Scope(isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : }"), locals=self.constants)
         self.block(rerolled(self.region.body, self.symbols.declared, self.names(scope)), scope)
         if not self.drafts:
-            raise InputError(
-                "the region has no assignment that is executed",
-                place=str(self.region.place(self.region.body[0])),
-                value=c_text(self.region.body[0])[:80],
-                cure="let its loops reach one; where there are pragmas, put it between them",
-            )
+            first, told = self.region.body[0], "the region has no assignment that is executed"
+            cure = "let its loops reach one; where there are pragmas, put it between them"
+            raise InputError(told, place=str(self.region.place(first)), value=c_text(first)[:80], cure=cure)
         elements = self.elements()
         for draft, access in self.accesses() if self.region.counts_from_end else ():
             refuse_from_end(access, elements[id(access)], self.names(draft.scope))
