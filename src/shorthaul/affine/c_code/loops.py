@@ -25,7 +25,7 @@ _IN, _OUT, _PARAM, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
 _INDENT = "  "
 #: Times as many lines that may come from taking choices out of loops (benchmarks/affine_code.py).
 _MOST_SEPARATED = 3
-#: Lines in a row that loops over few numbers become (benchmarks/affine_code.py).
+#: Lines in a row that loops over few numbers become: nine for a filter of 3 x 3; not varied.
 _MOST_UNROLLED = 16
 
 
@@ -175,9 +175,9 @@ class _Printer:
         # loops outside are one by one in what a tile holds: strips of them would take more room
         inner = tile is None and step == "1" and at >= self.nest.outside
         inner = inner and self.escaped.isdisjoint(self._used(inside.parts))
-        found = self._stripped(node, walked) if inner else None
-        heads = None if found is None else strip_heads(name, first, condition, STRIP)
         rows = self._in_rows(node, walked) if inner else None
+        found = self._stripped(node, walked) if inner and rows is None else None
+        heads = None if found is None else strip_heads(name, first, condition, STRIP)
         if rows is not None:
             lines = rows
         elif found is not None and heads is not None:
