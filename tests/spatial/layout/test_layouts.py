@@ -156,13 +156,16 @@ def test_layouts_come_back_from_their_file() -> None:
     for data in (
         b"PK\x03\x04",
         b"{}",
-        b"[]",
         b'{"parent":[-1],"x":[0],"y":["a"]}',
         b'{"parent":[-1],"x":[0,1],"y":[0]}',
         b'{"parent":[-1],"x":[0],"y":[0],"grid":[1,[1]]}',
     ):
         with pytest.raises(InputError):
             layout_from_bytes(data)
+    for data in (b"[-1, 0]", b"(a,b)c;", b"-1\n0\n", b"\x93NUMPY\x01\x00", b"\xff\x00"):
+        with pytest.raises(InputError, match="is not a layout") as caught:
+            layout_from_bytes(data)
+        assert "the tree, then the layout" in caught.value.cure
 
 
 def test_several_trees_on_one_grid() -> None:

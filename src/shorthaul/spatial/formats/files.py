@@ -367,9 +367,11 @@ def layout_from_bytes(data: bytes, *, file: Path | None = None) -> Layout:
 
 
 def _json_arrays(data: bytes) -> dict[str, Any]:
+    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        value = "a NumPy array" if data[:6] == b"\x93NUMPY" else data[:30].decode(errors="replace")
+        allowed = "an archive (.npz) or a JSON object with parent, x, y, as plan -o writes them"
+        raise InputError("is not a layout", value=value, allowed=allowed, cure="check takes the tree, then the layout")
     document = parse_json(decode_text(data))
-    if not isinstance(document, dict):
-        raise InputError("is not a layout", value=type(document).__name__, allowed="an object with parent, x, y")
     plan = document.get("plan")
     return plan if isinstance(plan, dict) else document
 

@@ -46,7 +46,7 @@ from shorthaul.spatial.model import Fabric, Load, Tree
 from shorthaul.spatial.options import WORDS, BoundOptions, CheckOptions, MachineOptions, PlanOptions
 from shorthaul.spatial.plan import BoundExtra, Layout, MachineExtra, PlanExtra
 from shorthaul.spatial.verbs.prices import bounded, priced
-from shorthaul.spatial.verbs.wafers import write_messages
+from shorthaul.spatial.verbs.wafers import expect_wafer, write_messages
 
 Index = npt.NDArray[np.int32]
 Machined = PlanOptions | BoundOptions | CheckOptions | MachineOptions
@@ -133,6 +133,15 @@ def expect_machine(options: Machined, sizes: PerVertex = None, weights: PerVerte
     return True
 
 
+def machine_of(options: Machined) -> Fabric:
+    """Return the machine that the options name; raises :class:`InputError`, too if no program can be written for it."""
+    assert options.machine is not None
+    fabric = load_machine(Path(options.machine))
+    if getattr(options, "csl", None) is not None:
+        expect_wafer(fabric)
+    return fabric
+
+
 def machine_and_load(
     tree: Tree,
     options: PlanOptions | BoundOptions | CheckOptions,
@@ -144,8 +153,7 @@ def machine_and_load(
 
     ``sizes`` and ``weights`` are arrays in place of files.
     """
-    assert options.machine is not None
-    fabric = load_machine(Path(options.machine))
+    fabric = machine_of(options)
     expect_time(search)
     size = _numbers("sizes", sizes, options.sizes, options.vertex_bytes, tree, search)
     return fabric, Load(size, _numbers("weights", weights, options.weights, 1, tree, search))
@@ -266,8 +274,7 @@ def stored_on_fabric(tree: Tree, options: MachineOptions, search: Search, light_
 
     What a vertex takes of the memory is for the program to say that runs there.
     """
-    assert options.machine is not None
-    fabric = load_machine(Path(options.machine))
+    fabric = machine_of(options)
     expect_time(search)
     one = np.ones(tree.n, np.int32)
     load = Load(one, one)

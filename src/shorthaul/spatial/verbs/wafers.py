@@ -50,6 +50,24 @@ def write_messages(file: Path, fabric: Fabric, parent: Index, place: Index) -> N
     write_bytes(file, csl_bytes(program, f"From each of {n} vertices its number to every child."))
 
 
+def expect_wafer(fabric: Fabric) -> None:
+    """Raise :class:`InputError` unless the machine is a mesh of one layer, all of whose processors live."""
+    if fabric.layers > 1:
+        raise InputError("is for a machine of one layer", place="--csl", value=f"machine {fabric.name} of {fabric}")
+    south, north, east, west = fabric.links.reshape(6, fabric.height, fabric.width)[2:]
+    if south[-1].any() or north[0].any() or east[:, -1].any() or west[:, 0].any():
+        raise InputError("is for a mesh, without rings", place="--csl", value=f"machine {fabric.name}")
+    dead = np.flatnonzero(~fabric.living)
+    if len(dead):
+        y, x = divmod(int(dead[0]), fabric.width)
+        raise InputError(
+            "is for machines without dead processors",
+            place="--csl",
+            value=f"processor [{x}, {y}] of machine {fabric.name} is dead",
+            cure="give a machine file of a rectangle of living processors",
+        )
+
+
 def expect_one_wave(options: TreefixOptions, *, own: bool) -> None:
     """Raise :class:`InputError` if ``csl`` is asked for a run that it cannot write."""
     if options.csl is None:
@@ -112,10 +130,8 @@ def _expect_short(values: Values, what: str, word: np.dtype[Any]) -> None:
 def _part(fabric: Fabric, parent: Index, place: Index, *, reverse: bool) -> _Part:
     """Return the part of the machine that one message from every parent to each child needs, or the other way around.
 
-    Raises :class:`InputError` if it is no rectangle of a wafer, or the colours do not suffice.
+    Raises :class:`InputError` if the colours do not suffice.
     """
-    if fabric.layers > 1:
-        raise InputError("is for a machine of one layer", place="--csl", value=f"machine {fabric.name} of {fabric}")
     cells = fabric.cells
     traffic = send(fabric, parent, place, np.ones(len(parent), np.int32), trails=True)
     colours = int(traffic.colour.max(initial=-1)) + 1
@@ -129,22 +145,8 @@ def _part(fabric: Fabric, parent: Index, place: Index, *, reverse: bool) -> _Par
             cure="give another layout, or write a treefix sum, in which siblings relay messages",
         )
     way, left = np.divmod(traffic.trail, np.int32(cells))
-    across, down = left % fabric.width, left // fabric.width
-    wraps = ((way == 4) & (across == fabric.width - 1)) | ((way == 5) & (across == 0))
-    wraps |= ((way == 2) & (down == fabric.height - 1)) | ((way == 3) & (down == 0))
-    if wraps.any():
-        raise InputError("is for a mesh: a message goes around a ring", place="--csl", value=f"machine {fabric.name}")
     y, x = np.divmod(np.concatenate([place, left]), np.int32(fabric.width))
     x0, y0, x1, y1 = int(x.min()), int(y.min()), int(x.max()), int(y.max())
-    inside = fabric.living.reshape(fabric.height, fabric.width)[y0 : y1 + 1, x0 : x1 + 1]
-    if not inside.all():
-        row, column = np.argwhere(~inside)[0].tolist()
-        raise InputError(
-            "is for a rectangle of living processors",
-            place="--csl",
-            value=f"processor [{x0 + column}, {y0 + row}] is dead",
-            cure="give a machine file of a rectangle without dead processors",
-        )
     width, height = x1 - x0 + 1, y1 - y0 + 1
     moved = ((y - y0) * width + x - x0).astype(np.int32)
     child = np.flatnonzero(parent >= 0)
