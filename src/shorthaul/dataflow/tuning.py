@@ -83,6 +83,8 @@ TILE_SET_SHARE, ALL_CORES_SHARE = (0.6, 0.9), (0.6, 0.4)
 LEAST_BOUND_EFFORT = 0.02
 #: The effort that they have at least then (sobel, 14 core costs: 0.03), and what sets in tiles are not tried below.
 ENOUGH_FOR_BOUNDS = 0.04
+#: Effort at most for them where a deadline cannot be kept, to say how far it is from enough.
+REFUSAL_EFFORT = 0.3
 #: Stretches of core costs whose periods are bounded beside one another.
 COST_STRETCHES = 4
 #: Effort for them at the core costs of the points of a plan, over that of finding these: so much per widest gap, at

@@ -49,14 +49,16 @@ def test_what_some_mapping_keeps_is_not_refused(seed: int) -> None:
     constraints = constraints_of(application, platform, options)
     assert constraints.allow(point)
     limited = constrained(application, platform, constraints)
-    refuse_infeasible(limited, platform, constraints, bounds_on_all(limited, platform, "mrb-explore"), options)
+    refuse_infeasible(
+        limited, platform, constraints, bounds_on_all(limited, platform, "mrb-explore"), options, Search()
+    )
 
 
 @pytest.mark.costly
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        ({"deadline": 5000}, "wherever gray is, the crossbar there carries"),
+        ({"deadline": 5000}, "wherever gray is, its core or the crossbar of its tile is busy for 7896 ticks"),
         ({"max_cost": 0.3}, "cheapest choice of core types"),
         ({"max_footprint": 1000}, "58024812"),
         ({"deadline": 9000, "max_cost": 3}, "period on cores of cost 3"),
@@ -83,9 +85,17 @@ def test_every_limit_that_no_mapping_keeps_is_named() -> None:
 
 def test_the_nearest_point_is_named_where_none_is_found() -> None:
     with pytest.raises(NoPlanError, match="nearest has a period of"):
-        plan(generators.sobel(), generations=5, polish_effort=0, deadline=11_000, max_cost=3)
-    with pytest.raises(InfeasibleError, match="all were tried; the nearest has a period of"):
+        plan(generators.sobel(), generations=5, polish_effort=0, deadline=12_287, max_cost=3)
+    with pytest.raises(InfeasibleError, match="all were tried; the nearest has a period of 7896") as caught:
         plan(generators.sobel(), generations=5, polish_effort=0.05, deadline=7800, max_cost=6)
+    assert caught.value.demand == 7896
+
+
+@pytest.mark.parametrize(("limits", "least"), [({"max_cost": 5}, 9034), ({"max_footprint": 58_024_812}, 7896)])
+def test_how_far_a_deadline_is_from_enough(limits, least: int) -> None:
+    with pytest.raises(InfeasibleError) as caught:
+        plan(generators.sobel(), deadline=7896 - 1, search=Search(effort=1, workers=1), **limits)
+    assert (caught.value.place, caught.value.demand) == ("--deadline", least)
 
 
 def test_limits_are_infeasible_where_all_mappings_were_tried() -> None:

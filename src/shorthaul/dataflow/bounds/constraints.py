@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shorthaul.core.errors import Demand, InfeasibleError, InputError, NoPlanError, unknown_name
+from shorthaul.core.errors import Demand, InfeasibleError, InputError, unknown_name
+from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.firings import least_firings
 from shorthaul.dataflow.bounds.latency import latency_bound
 from shorthaul.dataflow.bounds.period import FrontBound
+from shorthaul.dataflow.bounds.raising import raised_at
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, exact_cost
 from shorthaul.dataflow.mapping.latency import arrivals
@@ -55,28 +59,6 @@ class Constraints:
             for value, (_, limit) in zip(point.objectives, self.limits, strict=True)
             if limit is not None
         )
-
-    def allowed(self, points: Sequence[Point], *, all_known: bool = False) -> list[Point]:
-        """Return the points that keep within all limits.
-
-        Raises :class:`NoPlanError` if none does, :class:`InfeasibleError` where ``all_known`` says that no others do.
-        """
-        allowed = [point for point in points if self.allow(point)]
-        if not allowed:
-            asked = [(flag, limit) for flag, limit in self.limits if limit is not None]
-            point = min(points, key=self.excess)
-            nearest = (
-                f"the nearest has a period of {point.period}, {point.footprint_bytes} bytes "
-                f"and a core cost of {point.core_cost:g}"
-            )
-            flag, limit = asked[0]
-            if all_known and flag != "--max-cost":
-                whose = "".join(f" {other} {most:.15g}" for other, most in asked[1:])
-                what = f"every mapping{' within' + whose if whose else ''} (all were tried; {nearest})"
-                raise _exceeded(what, limit + 1, limit, flag)
-            within = ", ".join(f"{flag} {limit:.15g}" for flag, limit in asked)
-            raise NoPlanError(f"no point was found within {within}; {nearest}")
-        return allowed
 
 
 def constraints_of(
@@ -143,19 +125,36 @@ def constrained_instance(instance: Instance, constraints: Constraints) -> Instan
 
 
 def refuse_infeasible(
-    application: Application, platform: Platform, constraints: Constraints, bounds: FrontBound, options: PlanOptions
-) -> None:
-    """Raise :class:`InfeasibleError`, with all reasons, where bounds prove that no point keeps to the limits."""
-    reasons = list(_single_limits(application, platform, constraints, bounds, options))
-    if not any(reason.place in (constraints.deadline_of, "--max-cost") for reason in reasons):
-        reasons += _both_limits(constraints, bounds)
-    if reasons:
-        first, *further = reasons
-        first.further = tuple(further)
-        raise first
+    application: Application, platform: Platform, constraints: Constraints, bounds: FrontBound, options: PlanOptions,
+    search: Search,
+) -> None:  # fmt: skip
+    """Raise :class:`InfeasibleError`, with all reasons, where bounds prove that no point keeps to the limits.
+
+    Bounds on the period are raised before they are told.
+    """
+    if not (reasons := [*_reasons(application, platform, constraints, bounds, options)]):
+        return
+    if constraints.deadline is not None and any(reason.place == constraints.deadline_of for reason in reasons):
+        bounds = raised_within(application, platform, constraints, bounds, options, search)
+        reasons = [*_reasons(application, platform, constraints, bounds, options)]
+    first, *further = reasons
+    first.further = tuple(further)
+    raise first
 
 
-def _single_limits(
+def raised_within(
+    application: Application, platform: Platform, constraints: Constraints, bounds: FrontBound, options: PlanOptions,
+    search: Search,
+) -> FrontBound:  # fmt: skip
+    """Return the bounds, raised with a little effort at the most core cost allowed."""
+    most = math.inf if constraints.max_cost is None else constraints.max_cost
+    costs = [cost for cost, _ in bounds.period_at_cost]
+    at = next((cost for cost in costs if cost >= most), max(costs, default=0.0))
+    part = search.beside(min(tuning.REFUSAL_EFFORT, search.left()))
+    return raised_at(application, platform, options.strategy, bounds, {at: math.inf}, part)
+
+
+def _reasons(
     application: Application, platform: Platform, constraints: Constraints, bounds: FrontBound, options: PlanOptions
 ) -> Iterator[InfeasibleError]:
     """Every limit that no mapping keeps, whatever the others are; one reason each."""
@@ -164,7 +163,7 @@ def _single_limits(
     bounded = bounds.period, bounds.footprint, bounds.core_cost
     for bound, (flag, limit) in zip(bounded, constraints.limits, strict=True):
         if limit is not None and bound.value > limit:
-            reasons[flag].append(_exceeded(f"{which} ({bound.proof})", bound.value, limit, flag))
+            reasons[flag].append(exceeded(f"{which} ({bound.proof})", bound.value, limit, flag))
     actors = {actor.id for actor in application.actors if actor.kind != "multicast"}
     firing = least_firings(application, platform, actors)
     on_core: dict[str, list[Demand]] = {}
@@ -174,7 +173,7 @@ def _single_limits(
     for core, parts in on_core.items():
         load = sum(part.amount for part in parts)
         if constraints.deadline is not None and load > constraints.deadline:
-            error = _exceeded(
+            error = exceeded(
                 f"core {core}, with what --bind puts on it,", load, constraints.deadline, constraints.deadline_of
             )
             error.contributors = tuple(sorted(parts, key=lambda part: -part.amount)[:5])
@@ -182,30 +181,36 @@ def _single_limits(
             reasons[constraints.deadline_of].append(error)
     price = exact_cost([platform.core_types[core.type].cost for core in platform.cores if core.id in on_core])
     if constraints.max_cost is not None and price > constraints.max_cost:
-        reasons["--max-cost"].append(
-            _exceeded("the cores that --bind names", price, constraints.max_cost, "--max-cost")
-        )
+        reasons["--max-cost"].append(exceeded("the cores that --bind names", price, constraints.max_cost, "--max-cost"))
+    if not reasons["--max-cost"]:
+        reasons[constraints.deadline_of] += _at_cost(constraints, bounds)
     for found in filter(None, reasons.values()):
         yield max(found, key=lambda error: error.demand)
     most = options.max_latency
     if most is not None and arrivals(substitute_mrbs(application, {})):
         least = latency_bound(application, platform, options.strategy)
         if least.value > most:
-            yield _exceeded(f"the latency of every mapping ({least.proof})", least.value, most, "--max-latency")
+            yield exceeded(f"the latency of every mapping ({least.proof})", least.value, most, "--max-latency")
 
 
-def _both_limits(constraints: Constraints, bounds: FrontBound) -> Iterator[InfeasibleError]:
+def _at_cost(constraints: Constraints, bounds: FrontBound) -> Iterator[InfeasibleError]:
     """That no mapping within the core cost keeps the deadline, if so."""
     if constraints.max_cost is None or constraints.deadline is None:
         return
-    least = [period for cost, period in bounds.period_at_cost if cost >= constraints.max_cost]
-    if not least or least[0] <= constraints.deadline:
-        return
-    which = f"the period on cores of cost {constraints.max_cost:g} (all firings, each on a type that is fast enough)"
-    error = _exceeded(which, least[0], constraints.deadline, constraints.deadline_of)
-    error.cure += ", or dearer cores"
-    yield error
+    least = least_within(constraints, bounds)
+    if least > max(constraints.deadline, bounds.period.value):
+        which = f"the period on cores of cost {constraints.max_cost:g} (all firings and accesses, shared out)"
+        error = exceeded(which, least, constraints.deadline, constraints.deadline_of)
+        error.cure += ", or dearer cores"
+        yield error
 
 
-def _exceeded(what: str, demand: float, limit: float, flag: str) -> InfeasibleError:
+def least_within(constraints: Constraints, bounds: FrontBound) -> int:
+    """Return the least period at the most core cost allowed."""
+    most = math.inf if constraints.max_cost is None else constraints.max_cost
+    return next((period for cost, period in bounds.period_at_cost if cost >= most), int(bounds.period.value))
+
+
+def exceeded(what: str, demand: float, limit: float, flag: str) -> InfeasibleError:
+    """Return the error of a limit that is not enough."""
     return InfeasibleError(what, demand=demand, limit=limit, place=flag, cure=f"allow {demand:.15g} or more")

@@ -70,7 +70,7 @@ def raised_beside(
     search: Search,
 ) -> FrontBound:  # fmt: skip
     """Return the bounds, raised at the core costs of points, with a share of the effort that these took beside it."""
-    known: dict[float, int] = {}
+    known: dict[float, float] = {}
     costs = sorted(cost for cost, _ in bounds.period_at_cost)
     for below, cost in pairwise([-math.inf, *costs]):
         periods = [point.period for point in points if point.core_cost <= cost]
@@ -83,15 +83,23 @@ def raised_beside(
     effort = share * search.spent()
     beside = search.beside(max(effort, tuning.ENOUGH_FOR_BOUNDS))
     if min(effort, beside.left()) > tuning.LEAST_BOUND_EFFORT:
-        bounds = with_tile_loads(application, platform, strategy, bounds, beside.part(tuning.TILE_SHARE))
-        rest = 1.0 - _share_of_every_mapping(application, beside)
-        of_tiles = beside.part(rest * tuning.TILE_SET_SHARE[1])
-        if of_tiles.left() > tuning.ENOUGH_FOR_BOUNDS:
-            bounds = with_tile_sets(application, platform, bounds, of_tiles, known)
-        bounds = with_core_sets(CoreContents(application, platform, strategy), bounds, beside.part(rest), known)
-        bounds = with_every_mapping(application, platform, strategy, bounds, beside, known)
+        bounds = raised_at(application, platform, strategy, bounds, known, beside)
     search.keep_back(0.0)
-    return _of_all_cores(bounds)
+    return bounds
+
+
+def raised_at(
+    application: Application, platform: Platform, strategy: str, bounds: FrontBound, known: Mapping[float, float],
+    search: Search,
+) -> FrontBound:  # fmt: skip
+    """Return the bounds, raised at core costs at which periods are ``known``, up to these."""
+    bounds = with_tile_loads(application, platform, strategy, bounds, search.part(tuning.TILE_SHARE))
+    rest = 1.0 - _share_of_every_mapping(application, search)
+    of_tiles = search.part(rest * tuning.TILE_SET_SHARE[1])
+    if of_tiles.left() > tuning.ENOUGH_FOR_BOUNDS:
+        bounds = with_tile_sets(application, platform, bounds, of_tiles, known)
+    bounds = with_core_sets(CoreContents(application, platform, strategy), bounds, search.part(rest), known)
+    return _of_all_cores(with_every_mapping(application, platform, strategy, bounds, search, known))
 
 
 def _of_all_cores(bounds: FrontBound) -> FrontBound:
@@ -105,7 +113,7 @@ def _of_all_cores(bounds: FrontBound) -> FrontBound:
 
 def with_tile_sets(
     application: Application, platform: Platform, bounds: FrontBound, search: Search,
-    known: Mapping[float, int] | None = None,
+    known: Mapping[float, float] | None = None,
 ) -> FrontBound:  # fmt: skip
     """Return the bounds with least periods that no sets of actors in tiles fall below: of all cores first.
 

@@ -13,6 +13,7 @@ from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import FrontBound
 from shorthaul.dataflow.exploration.candidates import Key, Symmetry
 from shorthaul.dataflow.exploration.front import Found, explore_fronts
+from shorthaul.dataflow.exploration.refusals import refusal
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, exact_cost, genes
 from shorthaul.dataflow.mapping.binding import (
@@ -40,10 +41,18 @@ def explored(
     Raises :class:`InputError` where it cannot be, and :class:`NoPlanError` if nothing was found within the limits
     (:class:`InfeasibleError` if all mappings were tried).
     """
+
+    def allowed(found: Found, points: Sequence[Point]) -> list[Point]:
+        within = [point for point in points if constraints.allow(point)]
+        if not within:
+            known = found.is_complete
+            raise refusal(instance, options, constraints, bounds, search, found.points, all_known=known)
+        return within
+
     most = options.max_latency
     if not options.is_timed:
         found = explore_fronts(problem, instance, options, search, bounds, constraints)
-        return replace(found, points=constraints.allowed(found.points, all_known=found.is_complete))
+        return replace(found, points=allowed(found, found.points))
     if not arrivals(substitute_mrbs(instance.application, {})):
         raise InputError(
             "latencies are not defined: no actor without inputs leads to one that none reads from",
@@ -56,13 +65,13 @@ def explored(
     search.keep_back(tuning.LEAST_FINISH_SHARE * limit_s)
     part = search.within(share / (1 - share) * (search.spent() - spent)) if search.is_unlimited else search.part(1.0)
     timed = _with_latencies(instance, found.points, options, part, constraints)
-    points = constraints.allowed(timed, all_known=found.is_complete)
+    points = allowed(found, timed)
     search.keep_back(0.0)
-    allowed = [point for point in points if most is None or point.costs[3] <= most]
-    if not allowed:
+    soon = [point for point in points if most is None or point.costs[3] <= most]
+    if not soon:
         nearest = min(point.costs[3] for point in points)
         raise NoPlanError(f"no point was found within --max-latency {most}; the least latency found is {nearest}")
-    return Found(found.state, allowed)
+    return Found(found.state, soon)
 
 
 def _with_latencies(

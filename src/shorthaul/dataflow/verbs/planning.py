@@ -118,8 +118,8 @@ def plan(
     instance = constrained_instance(build(application, machine), constraints)
     limited = constrained(application, machine, constraints)
     bounds = bounds_on_all(limited, machine, options.strategy)
-    refuse_infeasible(limited, machine, constraints, bounds, options)
     with search:
+        refuse_infeasible(limited, machine, constraints, bounds, options, search)
         found = explored(problem, instance, options, search, bounds, constraints)
     state, ideal = found.state, bounds.ideal
     points = undominated(found.points)
