@@ -11,6 +11,7 @@ more than the core costs (:mod:`core_sets_kernels`), and all actors earn more th
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -105,6 +106,8 @@ class CoreContents:
             for key, count in alike.items()
         ]
         self.sets = [kind.sets(self.size) for kind in self.kinds]
+        #: Per actor and per buffer the number of its class: those alike have the same prices.
+        self.actor_class, self.buffer_class = self._classes()
         self._program: _Program | None = None
         self.tolerance = tuning.CORE_SET_TOLERANCES[0]
         #: No period below is longer than all work on one core: a core cost for which this is not enough has no mapping.
@@ -137,6 +140,36 @@ class CoreContents:
         buffer = np.array([b for asked in accesses for b in asked], np.int64)
         near_of = np.array([near for asked in accesses for near in asked.values()], np.int64)
         return ticks, first, buffer, near_of, relay, relays
+
+    def _classes(self) -> tuple[IntArray, IntArray]:
+        """Return the classes of the coarsest partition of actors and buffers that ask the same of one another.
+
+        The program has prices that are equal in each: those of any solution, averaged over a class, are one.
+        """
+        actors: list[Any] = [tuple(int(kind.ticks[a]) for kind in self.kinds) for a in range(len(self.actors))]
+        relays = [[(int(kind.relay[b]), int(kind.relays[b])) for kind in self.kinds] for b in range(len(self.buffers))]
+        buffers: list[Any] = [*zip(self.size.tolist(), map(tuple, relays), strict=True)]
+        accesses = [
+            (k, a, int(kind.buffer[at]), int(kind.near[at]))
+            for k, kind in enumerate(self.kinds)
+            for a in range(len(self.actors))
+            for at in range(kind.first[a], kind.first[a + 1])
+        ]
+        count = 0
+        while count < (count := len({*actors}) + len({*buffers})):
+            of_actor: list[list[Any]] = [[] for _ in actors]
+            of_buffer: list[list[Any]] = [[] for _ in buffers]
+            number = [{old: i for i, old in enumerate(dict.fromkeys(names))} for names in (actors, buffers)]
+            for k, a, b, near in accesses:
+                of_actor[a].append((k, near, number[1][buffers[b]]))
+                of_buffer[b].append((k, near, number[0][actors[a]]))
+            actors = [(number[0][old], *sorted(found)) for old, found in zip(actors, of_actor, strict=True)]
+            buffers = [(number[1][old], *sorted(found)) for old, found in zip(buffers, of_buffer, strict=True)]
+        return tuple(  # type: ignore[return-value]
+            np.array([of[name] for name in names], np.int64)
+            for names in (actors, buffers)
+            for of in [{name: i for i, name in enumerate(dict.fromkeys(names))}]
+        )
 
     def raised(
         self, least: Mapping[float, int], known: Mapping[float, float], tolerance: float, search: Search
@@ -297,14 +330,14 @@ class _Program:
         self.solver.SetSolverSpecificParametersAsString("use_preprocessing: false")  # half of the time of small ones
         self.optimal = pywraplp.Solver.OPTIMAL
         infinity = self.solver.infinity()
-        self.cover = [self.solver.Constraint(1.0, infinity) for _ in contents.actors]
-        self.once = [self.solver.Constraint(-infinity, 1.0) for _ in contents.buffers]
+        self.cover = [self.solver.Constraint(float(n), infinity) for n in np.bincount(contents.actor_class)]
+        self.once = [self.solver.Constraint(-infinity, float(n)) for n in np.bincount(contents.buffer_class)]
         self.count = [self.solver.Constraint(-infinity, float(kind.count)) for kind in contents.kinds]
         self.objective = self.solver.Objective()
         self.added: list[tuple[_Column, Any]] = []
         self.period = _ANY_PERIOD
         self.is_lost = False
-        self.last = tuple(np.zeros(len(rows), np.int64) for rows in (self.cover, self.once, self.count))
+        self.last = tuple(np.zeros(len(rows), np.int64) for rows in (contents.actors, contents.buffers, self.count))
         for row in self.cover:
             row.SetCoefficient(self._variable(tuning.UNCOVERED_COST), 1.0)
         for column in columns:
@@ -320,10 +353,14 @@ class _Program:
         """Let a set of actors be chosen."""
         variable = self._variable(self.contents.kinds[column.kind].cost / _UNITS)
         self.count[column.kind].SetCoefficient(variable, 1.0)
-        for actor in column.actors:
-            self.cover[actor].SetCoefficient(variable, 1.0)
-        for buffer, times in column.buffers.items():
-            self.once[buffer].SetCoefficient(variable, times)
+        for of, times in Counter(self.contents.actor_class[[*column.actors]].tolist()).items():
+            self.cover[of].SetCoefficient(variable, float(times))
+        room: dict[int, float] = {}
+        for buffer, part in column.buffers.items():
+            of = int(self.contents.buffer_class[buffer])
+            room[of] = room.get(of, 0.0) + part
+        for of, part in room.items():
+            self.once[of].SetCoefficient(variable, part)
         self.added.append((column, variable))
 
     def limit(self, period: int) -> None:
@@ -372,5 +409,7 @@ class _Program:
             prices = np.array([sign * row.dual_value() for row in rows])
             return np.asarray(np.ceil(np.maximum(prices, 0.0) * _UNITS), np.int64)
 
-        self.last = whole(self.cover, 1), whole(self.once, -1), whole(self.count, -1)
+        at = self.contents
+        earned, price = whole(self.cover, 1)[at.actor_class], whole(self.once, -1)[at.buffer_class]
+        self.last = earned, price, whole(self.count, -1)
         return self.last
