@@ -66,10 +66,24 @@ def model(nodes: list[Any], *said: tuple[str, list[int]], opset: int = 17) -> by
             opset=11,
         ),
         model([UNSQUEEZE, make_node("Conv", ["u", "k"], ["y"], group=2)], opset=12),
+        model([make_node("Softmax", ["x"], ["y"], axis=5)]),
+        model([make_node("Gather", ["x", "shape"], ["y"], axis=0)]),
     ],
     ids=[
         *("product", "transposed", "joined", "kept axes", "inputs", "attribute", "broadcast", "window"),
-        *("backwards", "fraction", "elements", "bias", "branch", "nothing", "shape", "no axis", "groups"),
+        *(
+            "backwards",
+            "fraction",
+            "elements",
+            "bias",
+            "branch",
+            "nothing",
+            "shape",
+            "no axis",
+            "groups",
+            "axis",
+            "rows",
+        ),
     ],
 )
 def test_a_contradiction_is_refused(data: bytes) -> None:

@@ -195,3 +195,11 @@ def output_dims(builder: Builder, node: Node) -> tuple[Dims, list[Index]]:
     """Return dimensions along the axes of what ``node`` makes, and an index for each axis."""
     dims, names = Dims(), "abcdefghijklmnop"
     return dims, [dims.add(names[axis], size) for axis, size in enumerate(builder.shape(node.outputs[0]))]
+
+
+def axis_of(node: Node, default: int, rank: int) -> int:
+    """Return the axis that a node names, counted from the first; raises ValueError where there is no such axis."""
+    axis = int(node.attributes.get("axis", default))
+    if not -rank <= axis < rank:
+        raise ValueError(f"names axis {axis} of {rank}")
+    return axis % rank

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.tensor.networks.model import Index
-from shorthaul.tensor.networks.translation.builder import Builder, output_dims
+from shorthaul.tensor.networks.translation.builder import Builder, axis_of, output_dims
 from shorthaul.tensor.networks.translation.graph import Node, Shape
 
 
@@ -25,8 +25,7 @@ def gather(builder: Builder, node: Node) -> bool:
     ):
         return taken(builder, node)
     dims, axes = output_dims(builder, node)
-    rank, axis = len(builder.shape(table)), int(node.attributes.get("axis", 0))
-    axis %= max(rank, 1)
+    axis = axis_of(node, 0, len(builder.shape(table)))
     bits = builder.graph.bits.get(table, 32)
     rows_read = builder.store(f"{table} (rows of {node.name})", builder.shape(node.outputs[0]), "constant", bits)
     builder.parts[f"{table}\0{node.name}"] = [(rows_read, ())]
@@ -48,12 +47,12 @@ def taken(builder: Builder, node: Node) -> bool:
     along, reached = axes, axes
     match node.kind:
         case "Gather":
-            axis = int(node.attributes.get("axis", 0)) % len(shape)
+            axis = axis_of(node, 0, len(shape))
             counted = range(axis, axis + 1)
             along = axes[axis : axis + len(given)]
             reached = [*axes[:axis], Index(), *axes[axis + len(given) :]]
         case "GatherElements":
-            axis = int(node.attributes.get("axis", 0)) % len(shape)
+            axis = axis_of(node, 0, len(shape))
             counted = range(axis, axis + 1)
         case "GatherND":
             first = int(node.attributes.get("batch_dims", 0))
@@ -111,7 +110,7 @@ def put(builder: Builder, node: Node) -> bool:
         named, put_in = inside, [*inside[:-1], *axes[given[-1] :]]
         fits = new == (*given[:-1], *shape[given[-1] :])
     else:
-        axis = int(node.attributes.get("axis", 0)) % max(1, len(shape))
+        axis = axis_of(node, 0, len(shape))
         fits = len(given) == len(shape) and given == new
         fits = fits and all(size == shape[at] for at, size in enumerate(given) if at != axis)
         if fits:

@@ -14,7 +14,7 @@ from shorthaul.tensor.networks.boxes import box_of, full
 from shorthaul.tensor.networks.loops import shapes_of
 from shorthaul.tensor.networks.model import Access, Expand, Network, Origin, Permute, Regroup, Stride
 from shorthaul.tensor.networks.translation.agreement import expect_signature
-from shorthaul.tensor.networks.translation.builder import Builder, chained
+from shorthaul.tensor.networks.translation.builder import Builder, axis_of, chained
 from shorthaul.tensor.networks.translation.graph import Graph, Node, graph_from_onnx
 from shorthaul.tensor.networks.translation.long_rows import LongRows
 from shorthaul.tensor.networks.translation.need import needed_part
@@ -253,7 +253,7 @@ def _transpose(builder: Builder, node: Node) -> bool:
 
 def _split(builder: Builder, node: Node) -> bool:
     shape = builder.shape(node.inputs[0])
-    axis = int(node.attributes.get("axis", 0)) % len(shape)
+    axis = axis_of(node, 0, len(shape))
     start = 0
     for name in node.outputs:
         place = tuple(start if number == axis else 0 for number in range(len(shape)))
@@ -292,7 +292,9 @@ def _picked(builder: Builder, node: Node) -> bool:
     shape = builder.shape(table)
     if chosen is None or chosen.ndim > 1 or not shape or builder.is_constant(table):
         return False
-    axis = int(node.attributes.get("axis", 0)) % len(shape)
+    axis = axis_of(node, 0, len(shape))
+    if chosen.size and not -shape[axis] <= int(chosen.min()) <= int(chosen.max()) < shape[axis]:
+        raise ValueError("names rows that the table lacks")
     places = [int(place) % shape[axis] for place in chosen.ravel().tolist()]
     by = places[1] - places[0] if len(places) > 1 else 1
     if not places or by == 0 or any(b - a != by for a, b in itertools.pairwise(places)):
@@ -306,7 +308,7 @@ def _picked(builder: Builder, node: Node) -> bool:
 
 def _concat(builder: Builder, node: Node) -> bool:
     shape = builder.shape(node.outputs[0])
-    axis = int(node.attributes.get("axis", 0)) % len(shape)
+    axis = axis_of(node, 0, len(shape))
     start, parts = 0, []
     for name in node.inputs:
         part = builder.shape(name)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from numpy.typing import NDArray
 
 from shorthaul.tensor.networks.model import Access, Index, Permute, Regroup
-from shorthaul.tensor.networks.translation.builder import Builder, Dims, output_dims
+from shorthaul.tensor.networks.translation.builder import Builder, Dims, axis_of, output_dims
 from shorthaul.tensor.networks.translation.graph import Node, Shape
 from shorthaul.tensor.networks.translation.lookups import LOOKUPS
 from shorthaul.tensor.networks.translation.writing import margins
@@ -48,12 +48,12 @@ def pointwise(builder: Builder, node: Node) -> bool:
     block = int(node.attributes.get("block_size", 0))
     for number, name in enumerate(node.inputs[:1] if node.kind == "CastLike" else node.inputs):
         if block and number and len(builder.shape(name)) == rank:  # one number for several places along an axis
-            along = int(node.attributes.get("axis", 1)) % rank
+            along = axis_of(node, 1, rank)
             index = [Index(axis.terms, 0, block) if at == along else axis for at, axis in enumerate(axes)]
             reads += builder.reads(name, index)
             continue
         if channels and number and len(builder.shape(name)) == 1 and rank > 1:  # one number per channel
-            reads += builder.reads(name, [axes[int(node.attributes.get("axis", 1)) % rank]])
+            reads += builder.reads(name, [axes[axis_of(node, 1, rank)]])
         elif len(builder.shape(name)) <= rank or math.prod(builder.shape(name)) > 1:
             reads += builder.broadcast(name, axes)
     builder.add(node, dims, reads, axes)
@@ -314,7 +314,7 @@ def rows(builder: Builder, node: Node) -> bool:
         return pointwise(builder, node)
     is_flat = node.kind in FLATTENED and builder.graph.opsets.get("", LAST_FLATTENED + 1) <= LAST_FLATTENED
     default = 2 if node.kind == "InstanceNormalization" else 1 if is_flat else -1
-    axis = int(node.attributes.get("axis", default)) % len(shape)
+    axis = axis_of(node, default, len(shape))
     from_here = is_flat or node.kind not in {*FLATTENED, "LpNormalization", *CUMULATIVE}
     dims, axes = output_dims(builder, node)
     reads = builder.reads(node.inputs[0], axes)
