@@ -31,22 +31,23 @@ kernels: .venv/ready-dev
 	$(BIN)/cythonize --quiet --inplace -3 tests/reference/pebble_game_kernels.py
 	$(BIN)/python -m compileall -q src
 
-# In a new clone tests are compiled first, by two processes: one lists them. Three that run them (tests/forks.py) keep two
-# processors busy, as some tests wait. Files go to memory where there is much of it: a disk that syncs lets them wait.
+# In a new clone all processes would compile the same tests at the same time, half of what collecting takes: done once first.
+# Three processes keep two processors busy, as some tests wait. Files go to memory where there is much of it: a disk that
+# syncs lets them wait.
 MEMORY = $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 {print "TMPDIR=/dev/shm"}')
 test: kernels
 	test -e .venv/ready-tests || { PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qqq -p tests.compiled > .venv/collected; \
 		mv .venv/collected .venv/ready-tests; }
-	$(MEMORY) $(BIN)/python -m pytest -p tests.forks --forks 3
+	$(MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal
 
 # All random cases and the long studies: hours.
 thorough: kernels .venv/ready-docs
-	SHORTHAUL_THOROUGH=1 $(BIN)/python -m pytest -p tests.forks --forks 2 -m 'slow or not slow'
+	SHORTHAUL_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow or not slow'
 
 # Kernels that check every index, in a place of their own; an error inside one only warns, so that warning fails.
 checked: .venv/ready-dev
 	SHORTHAUL_CHECKED=1 $(BIN)/python setup.py --quiet build
-	SHORTHAUL_CHECKED=1 PYTHONPATH=$(CURDIR)/build/checked/lib $(BIN)/python -m pytest -p tests.forks --forks 2 \
+	SHORTHAUL_CHECKED=1 PYTHONPATH=$(CURDIR)/build/checked/lib $(BIN)/python -m pytest -n 2 --dist worksteal \
 		-W error::pytest.PytestUnraisableExceptionWarning $$(find tests -name 'test_kernels*.py') tests/packaging/test_checked.py
 
 # 10^5 damaged files for every reader, then whole commands: hours.
@@ -61,7 +62,7 @@ fuzz: kernels
 	touch $@
 
 test-lowest: kernels .venv-lowest/ready
-	PYTHONPATH=$(CURDIR)/src .venv-lowest/bin/python -m pytest -p tests.forks --forks 2
+	PYTHONPATH=$(CURDIR)/src .venv-lowest/bin/python -m pytest -n 2 --dist worksteal
 
 # All of .venv from the lock file, every package by its hash.
 locked: requirements/dev.txt | .venv/bin/python

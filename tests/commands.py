@@ -38,8 +38,8 @@ _LATE_IMPORTS = (
     "tests.warm",
 )
 _SCREEN = {"COLUMNS": "200", "NO_COLOR": "1"}
-#: The address of a process that forks for this one and others, where there is one.
-_address: str | None = None
+#: Names the variable with the address of a process that forks for several.
+_ADDRESS = "SHORTHAUL_TESTS_FORK_SERVER"
 
 
 def shorthaul(
@@ -167,27 +167,27 @@ _AT_START = _environment()
 
 @functools.cache
 def _server() -> ForkServerContext:
-    """Use the process that forks: that of the process that has forked this one for tests, or one of its own."""
+    """Use the process that forks: that of the process that has started this one for tests, or one of its own."""
     context = multiprocessing.get_context("forkserver")
     # One that a search inside this process has started knows its engine only: a command would take five times as long.
     own: Any = forkserver._forkserver
     own._stop()
-    if _address is None:
+    address = os.environ.get(_ADDRESS)
+    if address is None:
         _start(context)
         return context
-    own._forkserver_address = _address
+    own._forkserver_address = address
     own._forkserver_alive_fd = os.open(os.devnull, os.O_RDONLY)  # its parent says how long it lives
     own.ensure_running = resource_tracker.ensure_running
     return context
 
 
 def share_server() -> None:
-    """Start the process that forks for all processes that this one will fork: each of its own takes 2 to 4 s."""
-    global _address  # noqa: PLW0603 -- forked with it
+    """Start the process that forks for all processes that this one will start: each of its own takes 2 to 4 s."""
     if _can_fork() and sys.version_info < (3, 14):  # from then on it wants a key
         _start(multiprocessing.get_context("forkserver"))
         server: Any = forkserver._forkserver
-        _address = server._forkserver_address
+        os.environ[_ADDRESS] = server._forkserver_address
 
 
 def _start(context: ForkServerContext) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from _pytest import runner
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -37,7 +38,7 @@ class WhereExamplesAre:
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(WhereExamplesAre())  # a hook of this file is not asked about src
     config.pluginmanager.register(costs)
-    if config.getoption("forks", 1) > 1:
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         from tests.commands import share_server  # keeps the environment as it is by now
 
         share_server()
@@ -61,6 +62,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if wanted and not ALL and definition.get_closest_marker("costly"):
         wanted = [min(wanted, key=lambda case: zlib.crc32(f"{definition.nodeid}[{case.id}]".encode()))]
     cases[:] = wanted or cases[:1]  # one that pytest leaves out
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Send what a test came to alone, where there are several processes: most messages are that it began and ended well."""
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runner.runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -36,6 +36,7 @@ def test_what_takes_too_long_is_told(tmp_path: Path) -> None:
         "-p",
         "tests.costs",
         "--noconftest",
+        "-n0",
         "-q",
         "-m",
         "",
