@@ -14,7 +14,7 @@ from tests.samples import samples
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble.bounds.best import best_bound
-from shorthaul.pebble.bounds.crossings import crossing, packing, path_kernels
+from shorthaul.pebble.bounds.crossings import crossing, packing, part_kernels, path_kernels
 from shorthaul.pebble.check.certificates import crossing as argument
 from shorthaul.pebble.check.certificates.part import Game
 from shorthaul.pebble.model import Cdag, build
@@ -57,7 +57,7 @@ def in_any_order(cdag: Cdag, budget: int, rng: np.random.Generator) -> int:
     for price in (*sorted(rng.uniform(0.1, 3.0, 2), reverse=True), 0.05):
         for is_common in rng.permutation([False, True]).tolist():
             order = rng.permutation(cdag.n).astype(np.int64)
-            assert path_kernels.advance(paths, order, budget, price, int(2 / price) + 1, is_common, 10**9)
+            assert part_kernels.advance(paths, order, budget, price, int(2 / price) + 1, is_common, 10**9)
     return int(paths.excess)
 
 

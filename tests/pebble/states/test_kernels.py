@@ -52,7 +52,7 @@ NAMES: dict[ModuleType, dict[str, str]] = {
     recomputation: {"kernels": STATES + "recomputation_kernels"},
     wavefront: {"kernels": "shorthaul.pebble.bounds.wavefront_kernels"},
     moments: {"kernels": "shorthaul.pebble.bounds.moment_kernels"},
-    crossing: {"kernels": CROSSINGS + "path_kernels"},
+    crossing: {"part_kernels": CROSSINGS + "part_kernels", "path_kernels": CROSSINGS + "path_kernels"},
     packing: {"flow_kernels": CROSSINGS + "flow_kernels", "share_kernels": CROSSINGS + "share_kernels"},
     isoperimetry: {"kernels": "shorthaul.pebble.bounds.grids.segment_kernels"},
 }
@@ -219,10 +219,10 @@ CASES: list[tuple[str, Case, int]] = [
     ("shorthaul.pebble.bounds.wavefront_kernels", fronts, 5),
     ("shorthaul.pebble.bounds.moment_kernels", between_moments, 2),
     (
-        "shorthaul.pebble.bounds.crossings.path_kernels",
+        "shorthaul.pebble.bounds.crossings.part_kernels",
         crossings,
         1,
-    ),  # "shorthaul.pebble.bounds.crossings.laid_kernels"
+    ),  # "shorthaul.pebble.bounds.crossings.path_kernels", "shorthaul.pebble.bounds.crossings.laid_kernels"
     (
         "shorthaul.pebble.bounds.crossings.flow_kernels",
         shared_paths,

@@ -58,8 +58,7 @@ import numpy as np
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble import tuning
-from shorthaul.pebble.bounds.crossings import packing
-from shorthaul.pebble.bounds.crossings import path_kernels as kernels
+from shorthaul.pebble.bounds.crossings import packing, part_kernels, path_kernels
 from shorthaul.pebble.bounds.crossings.part import Part
 from shorthaul.pebble.bounds.piece import Piece
 from shorthaul.pebble.model import Cdag, IntArray
@@ -138,7 +137,7 @@ def _taken(
     and some take long for what they bring.
     """
     taken = np.full((4, cdag.n), -1, dtype=np.int64)
-    paths = kernels.Paths(
+    paths = path_kernels.Paths(
         cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets,
         cdag.children.starts, cdag.children.targets, depth, taken, partial,
     )  # fmt: skip
@@ -164,12 +163,12 @@ def _taken(
     return _parts(taken)
 
 
-def _advanced(paths: kernels.Paths, nodes: IntArray, kind: tuple[int, float, int, bool], search: Search) -> int:
+def _advanced(paths: path_kernels.Paths, nodes: IntArray, kind: tuple[int, float, int, bool], search: Search) -> int:
     """Look for parts of a kind at some nodes, as far as the effort goes; return what those found come to."""
     known, done = paths.excess, False
     while not (done or search.expired()):
         work = paths.work
-        done = kernels.advance(paths, nodes, *kind, tuning.ORDER_CALL)
+        done = part_kernels.advance(paths, nodes, *kind, tuning.ORDER_CALL)
         search.spend((paths.work - work) / tuning.CROSSINGS_RATE)
     found: int = paths.excess - known
     return found
