@@ -6,15 +6,18 @@ See :mod:`shorthaul.tensor.check.column_floor` for the latency. Shares no code w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from msgspec import Meta, Struct
 
 from shorthaul.core.check import Violation
+from shorthaul.core.document import convert
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.check.column_floor import TooManyError, cheaper
 from shorthaul.tensor.check.groups.by_box import favoured_by_box
-from shorthaul.tensor.check.groups.history import NO_TURNS, Deed, Turns
+from shorthaul.tensor.check.groups.history import NO_TURNS, Turns
 from shorthaul.tensor.check.groups.parts import NO_PARTS, Demand, Parts
 from shorthaul.tensor.check.groups.pricing import Groups, Prices
 from shorthaul.tensor.check.slices import STEP, TILE, WHOLE, Column
@@ -29,11 +32,27 @@ _MANY_GROUPS: Final = 20_000
 _WIDTH: Final = 4
 #: Prices may exceed a latency, and the bound what they add up to, by this part: rounding.
 _ROUNDING: Final = 1e-9
-#: What a certificate may have; the last of these only where groups are cut.
-_ORDERED: Final = {"cover", "link", "hand_over", "order", "support", "succession"}
-_CUT: Final = {"cuts", "weight", "taking"}
 #: What an axis of a slice follows, as certificates name it.
 _AXES: Final = {"full": WHOLE, "tile": TILE, "step": STEP}
+
+_Value = Annotated[float, Meta(ge=-1e300, le=1e300)]
+_Price = Annotated[float, Meta(ge=0, le=1e300)]
+_Axis = Literal["full", "tile", "step"]
+_Slice = tuple[_Axis, _Axis, int, Literal["none", "rows", "columns"]]
+
+
+class _Given(Struct, forbid_unknown_fields=True):
+    """A certificate as documents have it."""
+
+    cover: list[tuple[int, _Price]]
+    link: list[tuple[int, int, _Price]]
+    hand_over: list[tuple[int, _Price]]
+    order: list[int] | None = None
+    support: list[tuple[list[tuple[Literal["run", "stored", "retained"], int]], _Price]] = []
+    succession: list[tuple[list[list[int]], _Price]] = []
+    cuts: list[tuple[int, int]] | None = None
+    weight: list[tuple[int, int, Annotated[float, Meta(ge=0, le=1)]]] | None = None
+    taking: list[tuple[int, int, int, int, list[_Slice], _Price]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,119 +73,81 @@ class Certificate:
 
 def certificate_of(problem: Problem, bound: Mapping[str, Any], place: str) -> Certificate:
     """Return the certificate in the ``bound`` object of a result document; raises :class:`InputError`."""
-    given = bound.get("certificate")
-    if not isinstance(given, dict):
-        raise InputError("holds no certificate", place=f"{place}.certificate", allowed="a bound of a linear program")
-    unknown = sorted({*given} - _ORDERED - (_CUT if "cuts" in given else set()))
-    if unknown:
-        raise InputError("says nothing in a certificate", place=f"{place}.certificate.{unknown[0]}")
-    operators, tensors = range(len(problem.operators)), range(len(problem.tensors))
-    cover = _table(given, "cover", (operators,), place)
-    link = _table(given, "link", (operators, tensors), place)
-    hand_over = _table(given, "hand_over", (tensors,), place)
-    for operator, tensor in link:
-        if tensor not in problem.operators[operator].inputs or problem.producer[tensor] is None:
-            raise InputError(
-                "is no tensor that the operator takes from another", place=f"{place}.certificate.link", value=tensor
-            )
-    value = bound.get("value")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError("must be a number", place=f"{place}.value", value=value)
-    by_operator = {operator: price for (operator,), price in cover.items()}
-    by_tensor = {tensor: price for (tensor,), price in hand_over.items()}
-    order = _order(problem, given.get("order"), place)
-    parts, turns = _parts(problem, given, place), _turns(problem, given, f"{place}.certificate")
+    where = f"{place}.certificate"
+    if not isinstance(bound.get("certificate"), dict):
+        raise InputError("holds no certificate", place=where, allowed="a bound of a linear program")
+    given = convert(bound["certificate"], _Given, place=where)
+    value = convert(bound.get("value"), _Value, place=f"{place}.value")
+    operators = range(len(problem.operators))
+    taken = {(operator, tensor) for operator in operators for tensor in problem.operators[operator].inputs}
+    links = {(operator, tensor) for operator, tensor in taken if problem.producer[tensor] is not None}
+    cover = _priced(given.cover, {(operator,) for operator in operators}, f"{where}.cover")
+    hand_over = _priced(given.hand_over, {(tensor,) for tensor in range(len(problem.tensors))}, f"{where}.hand_over")
+    parts, turns = _parts(given, taken, where), _turns(problem, given, where)
     if parts.cuts and (turns.supports or turns.successions):
-        raise InputError("has cuts beside supports or successions", place=f"{place}.certificate", value="cuts")
-    return Certificate(float(value), by_operator, link, by_tensor, order, parts, turns)
+        raise InputError("has cuts beside supports or successions", place=where, value="cuts")
+    return Certificate(
+        value,
+        {operator: price for (operator,), price in cover.items()},
+        _priced(given.link, links, f"{where}.link"),
+        {tensor: price for (tensor,), price in hand_over.items()},
+        _order(problem, given.order, f"{where}.order"),
+        parts,
+        turns,
+    )
 
 
-def _turns(problem: Problem, given: dict[str, Any], place: str) -> Turns:
+def _priced(rows: Sequence[tuple[Any, ...]], known: Container[tuple[int, ...]], where: str) -> dict[Any, float]:
+    """Return the prices by what they are of; raises :class:`InputError` for what is not known, or there twice."""
+    found: dict[tuple[int, ...], float] = {}
+    for number, (*key, price) in enumerate(rows):
+        if tuple(key) not in known or tuple(key) in found:
+            problem = "is priced twice" if tuple(key) in found else "is not in the problem"
+            raise InputError(problem, place=f"{where}[{number}]", value=key)
+        found[tuple(key)] = price
+    return found
+
+
+def _turns(problem: Problem, given: _Given, where: str) -> Turns:
     """Return what a certificate says of groups one after the other."""
     made = {operator.output for operator in problem.operators}
-    known = {"run": set(range(len(problem.operators))), "stored": made, "retained": made}
-    supports: list[tuple[frozenset[Deed], float]] = []
-    successions: list[tuple[frozenset[frozenset[int]], float]] = []
-    for number, row in enumerate(_rows(given, "support", place)):
-        try:
-            deeds = frozenset((kind, deed) for kind, deed in row[0] if deed in known[kind])
-            is_right = len(deeds) == len(row[0]) and any(kind == "run" for kind, _ in deeds) and _is_price(row[1])
-            supports.append((deeds, row[1]))
-        except (TypeError, ValueError, KeyError, IndexError):
-            is_right = False
-        if not is_right:
+    known = {"run": range(len(problem.operators)), "stored": made, "retained": made}
+    for number, (deeds, _) in enumerate(given.support):
+        if any(deed not in known[kind] for kind, deed in deeds) or all(kind != "run" for kind, _ in deeds):
             cure = "give deeds, an operator that is run among them, and a price"
-            raise InputError("is no support", place=f"{place}.support[{number}]", value=row, cure=cure)
-    for number, row in enumerate(_rows(given, "succession", place)):
-        try:
-            sets = frozenset(map(frozenset, row[0]))
-            is_right = bool(sets) and all(each and each <= made for each in sets) and _is_price(row[1])
-            successions.append((sets, row[1]))
-        except (TypeError, ValueError, IndexError):
-            is_right = False
-        if not is_right:
+            raise InputError("is no support", place=f"{where}.support[{number}]", value=deeds, cure=cure)
+    for number, (sets, _) in enumerate(given.succession):
+        if not sets or not all(each and made.issuperset(each) for each in sets):
             cure = "give sets of tensors that operators make, and a price"
-            raise InputError("is no succession", place=f"{place}.succession[{number}]", value=row, cure=cure)
-    return Turns(supports, successions)
+            raise InputError("is no succession", place=f"{where}.succession[{number}]", value=sets, cure=cure)
+    return Turns(
+        [(frozenset(deeds), price) for deeds, price in given.support],
+        [(frozenset(map(frozenset, sets)), price) for sets, price in given.succession],
+    )
 
 
-def _rows(given: dict[str, Any], name: str, place: str) -> list[Any]:
-    rows = given.get(name, [])
-    if not isinstance(rows, list):
-        raise InputError("must be a list", place=f"{place}.{name}", value=rows)
-    return rows
-
-
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and _is_number(value) and value >= 0
-
-
-def _parts(problem: Problem, given: dict[str, Any], place: str) -> Parts:
+def _parts(given: _Given, taken: Container[tuple[int, int]], where: str) -> Parts:
     """Return where groups are cut."""
-    if "cuts" not in given:
+    if given.cuts is None:
+        if given.weight is not None or given.taking is not None:
+            raise InputError("says nothing without cuts", place=where, value="weight, taking")
         return NO_PARTS
-    where = f"{place}.certificate"
-    pairs = {(operator, tensor) for operator, each in enumerate(problem.operators) for tensor in each.inputs}
-    cuts = given["cuts"]
-    if not isinstance(cuts, list) or any(
-        not isinstance(cut, list) or not all(map(_is_number, cut)) or tuple(cut) not in pairs for cut in cuts
-    ):
-        raise InputError("must be a list of operators, each with a tensor it takes", place=f"{where}.cuts", value=cuts)
-    weight: dict[Tensor, float] = {}
-    for number, row in enumerate(_rows(given, "weight", where)):
-        here = f"{where}.weight[{number}]"
-        if not isinstance(row, list) or len(row) != 3 or not all(map(_is_number, row)) or not 0 <= row[2] <= 1:
-            raise InputError("must be a width, a height and a weight from 0 to 1", place=here, value=row)
-        weight[Tensor(row[0], row[1])] = float(row[2])
+    wrong = next((cut for cut in given.cuts if cut not in taken), None)
+    if wrong is not None:
+        raise InputError("is no operator and a tensor it takes", place=f"{where}.cuts", value=wrong)
     taking: dict[tuple[int, int, Tensor, frozenset[Demand]], float] = {}
-    for number, row in enumerate(_rows(given, "taking", where)):
-        here = f"{where}.taking[{number}]"
-        try:
-            operator, tensor, width, height, slices, price = row
-            demands = frozenset(
-                (_AXES[rows], _AXES[columns], length, marking) for rows, columns, length, marking in slices
-            )
-            key = operator, tensor, Tensor(width, height), demands
-            is_known = key in taking
-        except (TypeError, ValueError, KeyError):
-            cure = "give an operator, a tensor, a width, a height, slices and a price"
-            raise InputError("is no taking", place=here, value=row, cure=cure) from None
-        if is_known or not _is_number(price) or price < 0:
-            raise InputError("must have one price from 0", place=here, value=price)
-        taking[key] = float(price)
-    return Parts(frozenset((operator, tensor) for operator, tensor in cuts), weight, taking)
+    for number, (operator, tensor, width, height, slices, price) in enumerate(given.taking or ()):
+        demands = frozenset((_AXES[rows], _AXES[columns], *others) for rows, columns, *others in slices)
+        if (key := (operator, tensor, Tensor(width, height), demands)) in taking:
+            raise InputError("must have one price", place=f"{where}.taking[{number}]", value=price)
+        taking[key] = price
+    weight = {Tensor(width, height): share for width, height, share in given.weight or ()}
+    return Parts(frozenset(given.cuts), weight, taking)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _order(problem: Problem, given: object, place: str) -> tuple[int, ...] | None:
+def _order(problem: Problem, given: list[int] | None, where: str) -> tuple[int, ...] | None:
     if given is None:
         return None
-    where = f"{place}.certificate.order"
-    if not isinstance(given, list) or any(isinstance(item, bool) or not isinstance(item, int) for item in given):
-        raise InputError("must be a list of operators", place=where, value=given)
     if sorted(given) != list(range(len(problem.operators))):
         raise InputError("must hold every operator once", place=where, allowed=f"0 to {len(problem.operators) - 1}")
     turn = {operator: number for number, operator in enumerate(given)}
@@ -174,28 +155,6 @@ def _order(problem: Problem, given: object, place: str) -> tuple[int, ...] | Non
         if any(turn[taker] > number for taker in problem.consumers[problem.operators[operator].output]):
             raise InputError("must come after all operators that take its output", place=where, value=operator)
     return tuple(given)
-
-
-def _table(given: dict[str, Any], name: str, ranges: tuple[range, ...], place: str) -> dict[Any, float]:
-    rows = given.get(name)
-    where = f"{place}.certificate.{name}"
-    if not isinstance(rows, list):
-        raise InputError("must be a list", place=where, value=rows)
-    found: dict[Any, float] = {}
-    for number, row in enumerate(rows):
-        here = f"{where}[{number}]"
-        if not isinstance(row, list) or len(row) != len(ranges) + 1:
-            raise InputError("must be a list of numbers and a price", place=here, value=row)
-        *key, price = row
-        if any(isinstance(k, bool) or not isinstance(k, int) or k not in r for k, r in zip(key, ranges, strict=True)):
-            raise InputError("is not in the problem", place=here, value=key)
-        is_number = isinstance(price, int | float) and not isinstance(price, bool)
-        if not is_number or not math.isfinite(price) or price < 0:
-            raise InputError("must be a price from 0", place=here, value=price)
-        if tuple(key) in found:
-            raise InputError("is priced twice", place=here, value=key)
-        found[tuple(key)] = float(price)
-    return found
 
 
 def verify(problem: Problem, rules: Rules, certificate: Certificate) -> list[Violation]:
