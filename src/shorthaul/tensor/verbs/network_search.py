@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import astuple, dataclass, replace
 from typing import Final
 
 from shorthaul.core.errors import DefectError
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import NetworkReplay
 from shorthaul.tensor.networks.bounds.latency import bound
-from shorthaul.tensor.networks.grouping.combining import Amounts, combined, preferred
 from shorthaul.tensor.networks.grouping.fusion import fuse
 from shorthaul.tensor.networks.machine import TRAFFIC_WEIGHT, Machine
 from shorthaul.tensor.networks.model import Network
@@ -33,6 +32,22 @@ _NEARLY: Final = 0.01
 _SHARE_OF_TILING: Final = 0.5
 
 
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """What a plan costs, in seconds, and its price, in joules or bytes, that counts among plans of nearly that cost.
+
+    Where energy is the objective, the two are exchanged.
+    """
+
+    cost: float
+    price: float
+
+    @property
+    def product(self) -> float:
+        """The product of cost and price, as in the energy-delay product."""
+        return self.cost * self.price
+
+
 def planned(
     network: Network, machine: Machine, search: Search, objective: str = "balanced"
 ) -> tuple[NetworkPlan, NetworkReplay]:
@@ -49,15 +64,14 @@ def planned(
     next_s = search.elapsed_s() + _FIRST_KEPT_S
 
     found: list[tuple[NetworkPlan, NetworkReplay]] = []
-    amounts: list[list[Amounts]] = []
+    amounts: list[Amounts] = []
 
     def add(plan: NetworkPlan) -> None:
         found.append((plan, _sound(network, machine, plan)))
         amounts.append(_amounts(network, machine, *found[-1]))
 
-    def ranked(aim: str) -> list[int]:
-        wholes = [_whole(own, aim) for own in amounts]
-        return sorted(range(len(found)), key=lambda number: (wholes[number].cost, wholes[number].price))
+    def least_of(aim: str) -> int:
+        return min(range(len(found)), key=lambda number: astuple(_for(amounts[number], aim)))
 
     def keep(make: Callable[[], NetworkPlan]) -> None:
         """Keep plans of the search as it goes on, where that takes a small share of its time."""
@@ -66,7 +80,7 @@ def planned(
         if search.keeps and began_s >= next_s and not search.expired():  # when it has, the plan comes at once
             made = make()
             own = _amounts(network, machine, made, _sound(network, machine, made))
-            search.keep(_whole(own, objective).cost, made)
+            search.keep(_for(own, objective).cost, made)
             next_s = search.elapsed_s() + max(_FIRST_KEPT_S, _SHARE_OF_KEEPING * (search.elapsed_s() - began_s))
 
     start = search.start()
@@ -77,41 +91,40 @@ def planned(
         if aim != "balanced" and search.expired():
             if search.effort is None:
                 break
-            part, begun = search.beside(_SHARE_OF_TILING * search.effort), found[ranked(aim)[0]][0]
+            part, begun = search.beside(_SHARE_OF_TILING * search.effort), found[least_of(aim)][0]
         on = replace(machine, traffic_weight=_WEIGHTS[aim])
         for tiled in fuse(network, on, part, float(machine.levels[1].capacity_bytes or 0), begun, keep):
             add(NetworkPlan(tuple(item.group for item in tiled)))
-            search.keep(_whole(amounts[-1], objective).cost, found[-1][0])
-        if len(found) > 1 and not part.expired():
-            one, other = ranked(aim)[:2]
-            given = _for(amounts[one], aim), _for(amounts[other], aim)
-            nearly = _NEARLY if aim == "balanced" else 0.0
-            made = combined(network, (found[one][0], found[other][0]), given, nearly)
-            if all(made != plan for plan, _ in found):
-                add(made)
-                search.keep(_whole(amounts[-1], objective).cost, made)
-    least = ranked(objective)[0]
+            search.keep(_for(amounts[-1], objective).cost, found[-1][0])
+    least = least_of(objective)
     if objective != "balanced":
         return found[least]
-    wholes = [_whole(own, objective) for own in amounts]
-    best = preferred(wholes, _NEARLY, wholes[0].cost if start is not None else float("inf"))
-    return found[least if best != least and bound(network, machine).is_met_by(wholes[least].cost) else best]
+    best = preferred(amounts, _NEARLY, amounts[0].cost if start is not None else float("inf"))
+    return found[least if best != least and bound(network, machine).is_met_by(amounts[least].cost) else best]
 
 
-def _amounts(network: Network, machine: Machine, plan: NetworkPlan, replayed: NetworkReplay) -> list[Amounts]:
-    """Return the seconds of each group and its joules, or bytes if the machine lacks an energy."""
+def preferred(amounts: Sequence[Amounts], nearly: float, most: float = float("inf")) -> int:
+    """Return the best of several plans: of those that cost a share of ``nearly`` more at most, that of least product.
+
+    None that costs more than ``most`` is, unless all do.
+    """
+    limit = max(min(item.cost for item in amounts) * (1 + nearly), 0.0)
+    near = [number for number, item in enumerate(amounts) if item.cost <= min(limit, most)]
+    least = min(range(len(amounts)), key=lambda number: astuple(amounts[number]))
+    return min(near or [least], key=lambda number: (amounts[number].product, amounts[number].cost))
+
+
+def _amounts(network: Network, machine: Machine, plan: NetworkPlan, replayed: NetworkReplay) -> Amounts:
+    """Return the seconds of a plan and its joules, or bytes if the machine lacks an energy."""
     rows = rows_of(network, machine, plan, replayed)
     by_bytes = any(row.energy is None for row in rows)
-    return [Amounts(row.latency_s, row.loads + row.stores if by_bytes else row.energy or 0.0) for row in rows]
+    prices = (row.loads + row.stores if by_bytes else row.energy or 0.0 for row in rows)
+    return Amounts(sum(row.latency_s for row in rows), sum(prices))
 
 
-def _for(amounts: Sequence[Amounts], aim: str) -> list[Amounts]:
+def _for(amounts: Amounts, aim: str) -> Amounts:
     """Return the same with the objective first."""
-    return [Amounts(own.price, own.cost) if aim == "energy" else own for own in amounts]
-
-
-def _whole(amounts: Sequence[Amounts], aim: str) -> Amounts:
-    return sum(_for(amounts, aim), Amounts(0.0, 0.0))
+    return Amounts(amounts.price, amounts.cost) if aim == "energy" else amounts
 
 
 def _sound(network: Network, machine: Machine, plan: NetworkPlan) -> NetworkReplay:
