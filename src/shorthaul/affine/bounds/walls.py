@@ -18,6 +18,7 @@ from shorthaul.affine.bounds.partition.stencil_levels import Stencil
 from shorthaul.affine.bounds.partition.stencil_reads import Way, borders, shift_map
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.tuning import MOST_WALLED_PIECES
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,8 @@ def walled(item: Stencil, flow: DataFlow) -> Stencil:
         every = one.near.union(walls[way].domain()).union(instead.domain())
         domains[way[0]] = domains[way[0]].intersect(every)
     made = tuple(_of_many_sizes(sets_of(domains[name])[0]) for name in item.statements)
+    if any(one.n_basic_set() > MOST_WALLED_PIECES for one in made):
+        return item
     if all(one.is_subset(before) for one, before in zip(made, item.domains, strict=True)):
         return item
     below, ends = borders(dict(zip(item.statements, made, strict=True)), item.reads)

@@ -11,8 +11,9 @@ As in the lemma on balanced rows, n <= 3, c = n v^(1/n). For 0 <= R let beta(R) 
 b <= 1/2 if n = 2 and b <= 3 if n = 3; let beta(R) = 0 for R < 0. For every finite non-empty set A of places let
   |A + N| >= beta(R + 1)  for the R >= 0 with beta(R) = |A|, or R = 0 if |A| < beta(0).                            (2)
 Let L = n rho / c. Then that lemma holds with e K min(1, max(1 / (2 L), 6 - L)) in place of e K.
-(2) holds for a set on the line, v = |N| - 1; for a box, b = 0 (Brunn and Minkowski, as above); for a pyramid over one
-of these, v of that one divided by n, b = 0 (see the proof); for the cross in the plane, v = 2, b = 1/4:
+(2) holds for a set on the line, v = |N| - 1; for a box, b = 0 (Brunn and Minkowski, as above); for a pyramid of one
+height over one of these, v of that one divided by n, b = 0 (see the proof), and for one of h heights over a set on the
+line, v = h c'/2, b = 1/4, if v <= 4 (see there too); for the cross in the plane, v = 2, b = 1/4:
 |A + N| >= |A| + 2 sqrt(2 |A| - 1) + 2, as for u <= v + 1 in the proof above (u + v)^2 >= 2 |A| - 1, and for
 larger u the worst case is equal; for the cross in space, v = 4/3, b = 17/8: with m = r + 1/2 a ball has (4 m^3 +
 5 m)/3 places, and between two balls |A + N| is no less than the line from one to the other (Bollobas and Leader).
@@ -33,6 +34,10 @@ R_(i+1) = s(r) - 1/2, s(x)^2 = x^2 - 1/12, and to show is R_i^3 >= 3 r^2 + R_(i+
 the last. Now (s(x) - 1/2)^3 = u(x) - 3 x^2/2, u(x)^2 = x^6 + 5 x^4/4 + x^2/3 - 1/27, so u(x) = x^3 + 5 x/8 - e(x)
 with e(x) >= 0, and e(x) < 1/10 for x >= 1: R_i^3 - 3 r^2 >= r^3 - 3 r^2/2 + 5 r/8 + 1/40 > 0, and R_i^3 - R_(i+1)^3 -
 3 r^2 >= 1/8 - 1/10 for r >= 3/5; for less, with g_(i+1) = beta_0(1) R_i^3 - R_(i+1)^3 >= 1/2 + 2 r >= 3 r^2.
+Pyramids of h heights over a set on the line: in the proof of (1), for u >= v > 0, max(c', u - v) - c' v/a exceeds f(u)
+- f(v) + (u - v) c'/(2a), by (c' - u + v)(1 - u/a + (u - v)/(2a)) if u - v <= c' and by (u - v - c')(u + v)/(2a) else,
+and u = f(u) + u^2/(2a). So up to its first 0, behind u, a sequence gains (c' (a - u) + u^2)/(2a) >= c'/2 - c'^2/(8a)
+more, and |A + N| - |A| >= h (a + c')/2 + (|A| - v/4) c'/a >= v + 2 sqrt(v (|A| - v/4)) by means, as |A| >= 1 >= v/4.
 Balanced rows, in units of v, so v = 1: let 5 <= L, for L <= 5 it is the lemma before. Let R_l be the R of row l, q_l
 <= beta(R_l), d_l = beta(R_l + 1) - beta(R_l), d'_l = beta(R_l) - beta(R_l - 1), but q_l if R_l < 1. As there, with
 (2) in place of (1), X_l := I - (sum of d_j over j <= l) >= beta(R_l), and m_l := m_0 + (sum of d'_j over j <= l) >=

@@ -153,5 +153,5 @@ def test_a_changed_certificate_is_found(key: str, value: object) -> None:
 
 
 def test_constants() -> None:
-    assert of_two(2, 2 * sympy.sqrt(2), CROSS) == 4 == of_two(2, sympy.Integer(4), Shape("", "", kind="lines"))
-    assert of_two(2, sympy.sqrt(2), CROSS) is None is of_two(2, 2 * sympy.sqrt(2), Shape("", "", kind="lines"))
+    assert of_two(2, 2 * sympy.sqrt(2), CROSS) == 4 == of_two(2, sympy.Integer(4), Shape("", "", balls=False))
+    assert of_two(2, sympy.sqrt(2), CROSS) is None is of_two(2, 2 * sympy.sqrt(2), Shape("", "", balls=False))

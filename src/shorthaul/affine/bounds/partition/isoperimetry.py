@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from operator import mul
 from typing import Any
 
 import sympy
 
-from shorthaul.affine.integer_sets.subspaces import less, span
+from shorthaul.affine.integer_sets.subspaces import kernel, less, span
 from shorthaul.affine.tuning import MOST_NEIGHBOURS
 
 Offset = tuple[int, ...]
@@ -20,7 +22,8 @@ class Shape:
     """A neighbourhood N with |A + N| >= |A| + c |A|^((n-1)/n) for all finite sets A, and the reason.
 
     ``whole``: c is that of the convex hull or near it. ``kind`` is the shape at ``origin`` along ``edges``, ``sizes``
-    the sides of a box or the places on each line. ``apexes`` are places beside it, each outside of all before.
+    the sides of a box. ``apexes`` are places beside it, one at each height over all before. ``balls``: (2) of the lemma
+    on balanced rows around balls is known too.
     """
 
     name: str
@@ -30,11 +33,12 @@ class Shape:
     origin: Offset = ()
     edges: tuple[Offset, ...] = ()
     sizes: tuple[int, ...] = ()
-    apexes: tuple[Offset, ...] = ()
+    apexes: tuple[tuple[Offset, ...], ...] = ()
+    balls: bool = True
 
     def has_balls(self, n: int) -> bool:
-        """True if (2) of the lemma on balanced rows around balls is known too."""
-        return n <= 3 and self.kind in (("line", "box") if self.apexes else ("line", "box", "cross"))
+        """True if (2) is known in ``n`` dimensions."""
+        return n <= 3 and self.balls
 
     def document(self) -> dict[str, Any]:
         """Return the shape as data for a certificate."""
@@ -43,7 +47,7 @@ class Shape:
             "origin": list(self.origin),
             "edges": [list(edge) for edge in self.edges],
             "sizes": list(self.sizes),
-            "apexes": [list(place) for place in self.apexes],
+            "apexes": [[list(place) for place in group] for group in self.apexes],
         }
 
 
@@ -72,18 +76,18 @@ Discrete isoperimetric problems, SIAM J. Appl. Math. 32). With m = r + 1/2 a bal
 is no more than that. For sizes between two balls it is the inequality of Bollobas and Leader 1991
 (Isoperimetric inequalities and fractional set systems, J. Combin. Theory A 56)."""
 _PYRAMID = """\
-(1) for that part of N, with c' and m = n - 1, gives (1) with c = (n c'/m)^(m/n): let a_1, ..., a_r be the sizes of
-the slices of A by planes beside one another, each led to the next one by that place, and d_i = c' a_i^((m-1)/m), 0
-for a_i = 0. Slice i of A + N has at least a_i + d_i places, and at least a_(i-1). So with a_(r+1) = d_(r+1) = 0 and g_i
-= d_i + (sum over j > i of max(d_j, a_(j-1) - a_j)) there are |A + N| - |A| >= g_1. As g_i - g_(i+1) >= d_i and g_i >=
-a_i + d_i, the integral of x^(1/m) from g_(i+1) to g_i is at least d_i a_i^(1/m) = c' a_i; all of them together are
-m/n g_1^(n/m) >= c' |A|. Where A lies in several such rows of planes, |A|^(m/n) is subadditive."""
-_LINES = (
-    "lines in each of the {n} directions: one with a > 0 places of A has at least a + g - 1 places of A + N, g being "
-    "the number of places of N on it. So |A + N| - |A| is in each direction at least g - 1 times the number of lines "
-    "that meet A, hence at least the geometric mean of these products; the product of the {n} numbers of lines is at "
-    "least |A|^{less} (Loomis and Whitney). (1) holds with n = {n} and c = {c}."
-)
+(1) for that part of N, with c' and m = n - 1, gives (1) with c = (h (n c'/m)^m)^(1/n), where N has places at the h
+heights -p, ..., -1, 1, ..., q over that plane, h = p + q, in some unit: let A lie in planes whole units apart (where it
+lies in several such rows of planes, |A|^(m/n) is subadditive), a_z the sizes of its slices, d_z = c' a_z^((m-1)/m), 0
+for a_z = 0, and a_y = a the largest. Slice z of A + N has a_z + d_z places at least, and at least a_(z-s) for every
+height s. So beyond y, on either side with heights, the slices fall into sequences v_1, v_2, ..., 0 of every q-th (p-th)
+one, h in all, of which v_k gains max(d(v_k), v_(k-1) - v_k) or more, v_0 = a. Let f(x) = x - (m/n) a^(-1/m) x^(n/m), so
+f' = 1 - (x/a)^(1/m). For u, v <= a
+  max(d(v), u - v) - (d(a)/a) v >= f(u) - f(v):
+with k = (v/a)^(1/m) the second term is k d(v), and the right side is at most (1 - k) (u - v), as f is concave, if u >=
+v, and at most 0 else, as f grows. Added up, a sequence gains f(a) = a/n and d(a)/a for each of its places at least;
+slice y, and one on a side without heights, d(a)/a for each of its places too. So |A + N| - |A| >= h a/n + |A| c'
+a^(-1/m), at least c |A|^(m/n) for every a, by weighted means."""
 _CROSSES = {2: _CROSS, 3: _CROSS_IN_SPACE}
 
 
@@ -93,6 +97,7 @@ def differences(shifts: frozenset[Offset]) -> frozenset[Offset]:
     return frozenset(less(item, least) for item in shifts)
 
 
+@lru_cache(maxsize=256)
 def isoperimetric_constant(offsets: frozenset[Offset], n: int | None = None) -> tuple[sympy.Expr, Shape] | None:
     """Return the largest known c of the inequality for a neighbourhood in a lattice of ``n`` dimensions, and why.
 
@@ -115,41 +120,63 @@ def isoperimetric_constant(offsets: frozenset[Offset], n: int | None = None) -> 
             factor = sympy.root(sympy.Rational(2**n, sympy.factorial(n)), n)
             text = f"N holds {origin} and {origin} +- v for the edges v in {_listed(edges)}. {_COSETS} the cross."
             found.setdefault(n * factor, Shape("a cross", f"{text} {_CROSSES[n]}", True, "cross", origin, edges))
-        counts = [_on_line(offsets, origin, edge) for edge in edges]
-        found.setdefault(sympy.root(sympy.prod(item - 1 for item in counts), n), _lines(origin, edges, counts))
-    for base, apex in _pyramids(offsets, n):
+    for base, apexes in _pyramids(offsets, n):
         rated = isoperimetric_constant(base, n - 1)
         if rated is not None:
-            found.setdefault(*_pyramid(n, *rated, apex))
-    return max(found.items(), key=lambda item: float(item[0]), default=None)
+            found.setdefault(*_pyramid(n, *rated, apexes))
+    return max(found.items(), key=lambda item: (round(float(item[0]), 9), item[1].has_balls(n)), default=None)
 
 
-def _pyramids(offsets: frozenset[Offset], n: int) -> Iterator[tuple[frozenset[Offset], Offset]]:
-    """Yield the places of every plane through n of them that leaves a place out, and one that is left out."""
+def _pyramids(offsets: frozenset[Offset], n: int) -> Iterator[tuple[frozenset[Offset], tuple[Offset, ...]]]:
+    """Yield the places of every plane through n of them that leaves a place out, and others at most heights over it."""
     done: set[frozenset[Offset]] = set()
-    for origin, *others in itertools.combinations(sorted(offsets), n) if len(offsets) <= MOST_NEIGHBOURS else ():
-        edges = [less(item, origin) for item in others]
-        base = frozenset(item for item in offsets if len(span([*edges, less(item, origin)])) == n - 1)
-        if base not in done and len(span(edges)) == n - 1 and base != offsets:
-            done.add(base)
-            yield base, min(offsets - base)
+    for origin in sorted(offsets):
+        for edges in itertools.combinations(_edges(offsets, origin), n - 1):
+            plane = span(edges)
+            over = kernel(plane, len(origin))
+            heights = {item: tuple(sum(map(mul, row, less(item, origin))) for row in over) for item in offsets}
+            base = frozenset(item for item in offsets if not any(heights[item]))
+            if base not in done and len(plane) == n - 1 and base != offsets:
+                done.add(base)
+                yield base, max((_apexes(heights, item) for item in sorted(offsets - base)), key=len)
 
 
-def _pyramid(n: int, constant: sympy.Expr, base: Shape, apex: Offset) -> tuple[sympy.Expr, Shape]:
-    """Return c for a base in n - 1 dimensions and a place outside of it."""
-    c = sympy.root((n * constant / (n - 1)) ** (n - 1), n)
-    text = f"N holds {apex} and, in a plane of {n - 1} dimensions without it, {base.name}: {base.because}"
+def _edges(offsets: frozenset[Offset], origin: Offset) -> list[Offset]:
+    """Return what leads from one place to the others, of many neighbours single steps only."""
+    edges = [less(item, origin) for item in sorted(offsets) if item != origin]
+    return edges if len(offsets) <= MOST_NEIGHBOURS else [item for item in edges if sum(map(abs, item)) == 1]
+
+
+def _apexes(heights: Mapping[Offset, Offset], first: Offset) -> tuple[Offset, ...]:
+    """Return a place at each height that is a whole number of times that of ``first``, without a gap on either side."""
+    at = {height: item for item, height in sorted(heights.items())}
+    at[heights[first]] = first
+    sides = (tuple(sign * value for value in heights[first]) for sign in (1, -1))
+    return tuple(
+        at[height]
+        for side in sides
+        for height in itertools.takewhile(at.__contains__, (tuple(k * x for x in side) for k in itertools.count(1)))
+    )
+
+
+def _pyramid(n: int, constant: sympy.Expr, base: Shape, apexes: tuple[Offset, ...]) -> tuple[sympy.Expr, Shape]:
+    """Return c for a base in n - 1 dimensions and places beside it, one at each height."""
+    c = sympy.root(len(apexes) * (n * constant / (n - 1)) ** (n - 1), n)
+    text = (
+        f"N holds, at h = {len(apexes)} heights over a plane of {n - 1} dimensions, {_listed(apexes)}, and in that "
+        f"plane, without these, {base.name}: {base.because}"
+    )
     text = text if base.apexes else f"{text}\n{_PYRAMID}"
-    return c, replace(base, name="a pyramid", because=text, whole=False, apexes=(*base.apexes, apex))
+    is_thin = all(len(group) == 1 for group in (*base.apexes, apexes))
+    balls = base.balls and base.kind != "cross" and (is_thin or (n == 2 and float(c) < 4 + 1e-9))
+    whole = base.whole and len(apexes) % 2 == 0
+    return c, replace(base, name="a pyramid", because=text, whole=whole, apexes=(*base.apexes, apexes), balls=balls)
 
 
 def _frames(offsets: frozenset[Offset], n: int) -> Iterator[tuple[Offset, tuple[Offset, ...]]]:
     """Yield a place of the neighbourhood and n independent edges that lead from it to others."""
     for origin in sorted(offsets):
-        edges = [less(item, origin) for item in sorted(offsets) if item != origin]
-        if len(offsets) > MOST_NEIGHBOURS:
-            edges = [item for item in edges if sum(map(abs, item)) == 1]
-        for chosen in itertools.combinations(edges, n):
+        for chosen in itertools.combinations(_edges(offsets, origin), n):
             if len(span(chosen)) == n:
                 yield origin, chosen
 
@@ -177,22 +204,6 @@ def _largest_box(offsets: frozenset[Offset], origin: Offset, edges: Sequence[Off
         if all(_at(origin, edges, step) in offsets for step in itertools.product(*(range(k + 1) for k in sides)))
     )
     return max(boxes, key=lambda sides: (sympy.prod(sides), sides), default=None)
-
-
-def _on_line(offsets: frozenset[Offset], origin: Offset, edge: Offset) -> int:
-    """Return how many places are reached from ``origin`` by whole numbers of steps along ``edge``."""
-    axis = next(at for at, value in enumerate(edge) if value)
-    steps = ((item, (item[axis] - origin[axis]) // edge[axis]) for item in offsets)
-    return sum(item == tuple(a + count * b for a, b in zip(origin, edge, strict=True)) for item, count in steps)
-
-
-def _lines(origin: Offset, edges: Sequence[Offset], counts: Sequence[int]) -> Shape:
-    n = len(edges)
-    c = sympy.root(sympy.prod(item - 1 for item in counts), n)
-    held = ", ".join(f"{count} along {edge}" for count, edge in zip(counts, edges, strict=True))
-    text = f"N holds places on lines through {origin}: {held}. {_COSETS} lines,"
-    because = f"{text} {_LINES.format(n=n, less=n - 1, c=c)}"
-    return Shape("lines", because, False, "lines", origin, tuple(edges), tuple(counts))
 
 
 def _listed(edges: Sequence[Offset]) -> str:

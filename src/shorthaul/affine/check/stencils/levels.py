@@ -310,7 +310,7 @@ def _of_two(item: Stencil, c: Number) -> Number | None:
     if item.dimensions == 1:
         return combined(ast.Add, c, Fraction(1))
     shape = item.given["shape"]
-    least = as_decimal(Fraction(16) if shape["kind"] == "lines" or shape.get("apexes") else _CROSS[2])
+    least = as_decimal(Fraction(16) if shape.get("apexes") else _CROSS[2])
     known = item.dimensions == 2 and as_decimal(combined(ast.Mult, c, c)) >= least * (1 - _ROUNDING)
     return Fraction(4) if known else None
 
@@ -320,7 +320,10 @@ def _edge(item: Stencil, c: Number, rho: Number) -> Number:
     n, box, number = item.dimensions, item.given["box"], is_number(item.given["events"])
     edge = Fraction(1 if n == 1 else Fraction(n + 1, n))
     shape = item.given["shape"]
-    has_balls = n <= 3 and shape["kind"] in (("line", "box") if shape.get("apexes") else ("line", "box", "cross"))
+    thin = all(len(group) == 1 for group in shape.get("apexes", ()))
+    kinds = ("line", "box") if shape.get("apexes") else ("line", "box", "cross")
+    flat = n == 2 and len(shape.get("apexes", ())) == 1 and as_decimal(combined(ast.Mult, c, c)) <= 16 * (1 + _ROUNDING)
+    has_balls = n <= 3 and shape["kind"] in kinds and (thin or flat)
     if box is not None or not number or not (has_balls or item.coupled):
         return edge
     L = combined(ast.Div, combined(ast.Mult, Fraction(n), rho), c)
@@ -343,9 +346,6 @@ def constant_of(places: frozenset[Vector], n: int, shape: Mapping[str, Any]) -> 
         return tuple(a + b for a, b in zip(origin, moved, strict=True)) in places
 
     sizes = [int(value) for value in shape["sizes"]]
-    if shape["kind"] == "lines":
-        reach = max(abs(a - b) for place in places for a, b in zip(place, origin, strict=True))
-        return _of_lines(n, sizes, has, reach)
     return _CONSTANTS[str(shape["kind"])](n, sizes, has)
 
 
@@ -362,28 +362,33 @@ def _of_cross(n: int, sizes: Sequence[int], has: Callable[[Sequence[int]], bool]
 
 
 def _of_pyramid(places: frozenset[Vector], n: int, shape: Mapping[str, Any]) -> Number | None:
-    """Return c for the places of a plane of n - 1 dimensions and the last of the apexes, which is beside it."""
-    apex, origin = tuple(map(int, shape["apexes"][-1])), tuple(map(int, shape["origin"]))
-    ends = [tuple(map(int, place)) for place in shape["apexes"][:-1]]
-    edges = [*(tuple(map(int, edge)) for edge in shape["edges"]), *(_less(place, origin) for place in ends)]
-    if n < 2 or len(edges) != n - 1 or len(spanned(edges)) != n - 1 or not {apex, origin, *ends} <= places:
+    """Return c for the places of a plane of n - 1 dimensions and the last group of apexes, at heights without a gap."""
+    origin = tuple(map(int, shape["origin"]))
+    *before, last = [[tuple(map(int, place)) for place in group] for group in shape["apexes"]]
+    named = {origin, *last, *itertools.chain.from_iterable(before)}
+    if n < 2 or not all((last, *before)) or not named <= places:
         return None
-    plane = frozenset(place for place in places if len(spanned([*edges, _less(place, origin)])) == n - 1)
-    base = None if apex in plane else constant_of(plane, n - 1, {**shape, "apexes": ends})
-    if base is None:
+    edges = [*(tuple(map(int, edge)) for edge in shape["edges"]), *(_less(group[0], origin) for group in before)]
+    if len(edges) != n - 1 or len(spanned(edges)) != n - 1:
         return None
-    return power(combined(ast.Mult, Fraction(n, n - 1), base), Fraction(n - 1, n))
+
+    def over(place: Vector, times: int) -> bool:
+        """True if a place is so many times as far from the plane as the first apex."""
+        away = [a - times * (b - c) - c for a, b, c in zip(place, last[0], origin, strict=True)]
+        return len(spanned([*edges, away])) == n - 1
+
+    plane = frozenset(place for place in places if over(place, 0))
+    heights = [next((k for k in range(-len(last), len(last) + 1) if over(place, k)), 0) for place in last]
+    reached = {0, *heights}
+    base = None if last[0] in plane else constant_of(plane, n - 1, {**shape, "apexes": before})
+    if base is None or max(reached) - min(reached) != len(last) or len(reached) != len(last) + 1:
+        return None
+    steep = power(combined(ast.Mult, Fraction(n, n - 1), base), Fraction(n - 1, n))
+    return combined(ast.Mult, power(Fraction(len(last)), Fraction(1, n)), steep)
 
 
 def _less(place: Vector, origin: Vector) -> Vector:
     return tuple(a - b for a, b in zip(place, origin, strict=True))
-
-
-def _of_lines(n: int, sizes: Sequence[int], has: Callable[[Sequence[int]], bool], reach: int) -> Number | None:
-    """Count the places on the line along each edge, up to ``reach`` steps away."""
-    steps = range(-reach, reach + 1)
-    found = [sum(has([step * (a == axis) for a in range(n)]) for step in steps) for axis in range(n)]
-    return power(Fraction(math.prod(size - 1 for size in sizes)), Fraction(1, n)) if found == sizes else None
 
 
 _CONSTANTS: Final = {"box": _of_box, "cross": _of_cross}
