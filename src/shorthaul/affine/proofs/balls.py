@@ -13,20 +13,22 @@ b <= 1/2 if n = 2 and b <= 3 if n = 3; let beta(R) = 0 for R < 0. For every fini
 Let L = n rho / c. Then that lemma holds with e K min(1, max(1 / (2 L), 6 - L)) in place of e K.
 (2) holds for a set on the line, v = |N| - 1; for a box, b = 0 (Brunn and Minkowski, as above); for a pyramid of one
 height over one of these, v of that one divided by n, b = 0 (see the proof), and for one of h heights over a set on the
-line, v = h c'/2, b = 1/4, if v <= 4 (see there too); for the cross in the plane, v = 2, b = 1/4:
-|A + N| >= |A| + 2 sqrt(2 |A| - 1) + 2, as for u <= v + 1 in the proof above (u + v)^2 >= 2 |A| - 1, and for
-larger u the worst case is equal; for the cross in space, v = 4/3, b = 17/8: with m = r + 1/2 a ball has (4 m^3 +
-5 m)/3 places, and between two balls |A + N| is no less than the line from one to the other (Bollobas and Leader).
-With s = 4 (r + 1)^2 + 2, its length, beta(R + 1) lies above that line by s^2/8 times the largest of 288 (24 R^2 +
-24 R - 17)/(24 R^2 + 17)^3 there at most, at the ball it is 7/6 or more below |A + N|, so it is below the line for
-r >= 20; it is for 0 < r < 20, by numbers, and for 1, ..., 6 places |A + N| is at least 7, 12, 16, 19, 22, 24
-(Wang and Wang). For two fields coupled at their place (lemma on these) v = c on a line, and v = 4, b = 1/2 in the
-plane. Sets in several cosets have it, as beta(R + 1) is subadditive.""",
+line, v = h c'/2, b = 1/4, if v <= 4 (see there too), as the cross in the plane, v = 2: |A + N| >= |A| + 2 sqrt(2 |A| -
+1) + 2; for the cross in space, v = 4/3, b = 17/8: with m = r + 1/2 a ball has (4 m^3 + 5 m)/3 places, and between two
+balls |A + N| is no less than the line from one to the other (Bollobas and Leader 1991, Isoperimetric inequalities and
+fractional set systems, J. Combin. Theory A 56; Wang and Wang 1977, Discrete isoperimetric problems, SIAM J. Appl. Math.
+32, for balls and below). With s = 4 (r + 1)^2 + 2, its length, beta(R + 1) lies above that line by s^2/8 times the
+largest of 288 (24 R^2 + 24 R - 17)/(24 R^2 + 17)^3 there at most, at the ball it is 7/6 or more below |A + N|, so it is
+below the line for r >= 20; it is for 0 < r < 20, by numbers, and for 1, ..., 6 places |A + N| is at least 7, 12, 16,
+19, 22, 24 (Wang and Wang). For two fields coupled at their place (lemma on these) v = c on a line, and v = 4, b = 1/2
+in the plane. Sets in several cosets have it, as beta(R + 1) is subadditive.""",
     """\
-Pyramids, with a_i, d_i, g_i of the slices as above: let beta be theirs, beta_0 that of the base, a_i = beta_0(r), d_i
-= beta_0(r + 1) - a_i if a_i > 0, g_i = beta(R_i + 1) - beta(R_i), the integral of beta_0 from R_i to R_i + 1. The sum
-of a_j over j >= i is at most beta(R_i), which shows (2): g_i >= beta_0(r + 1); if i is the last, R_i is no less than
-for g_i = beta_0(r + 1), and n = 2: (r + 1/2)^2 >= 2 r is enough. Else beta(R_i) - beta(R_(i+1)) >= a_i is, where
+Pyramids of one height: let a_1, a_2, ... be the slices of A, each led to the next by the place over the plane, g_i =
+d_i + (sum over j > i of max(d_j, a_(j-1) - a_j)) >= a_i + d_i, |A + N| - |A| >= g_1, beta theirs, beta_0 that of the
+base, a_i = beta_0(r), d_i = beta_0(r + 1) - a_i if a_i > 0, g_i = beta(R_i + 1) - beta(R_i), the integral of beta_0
+from R_i to R_i + 1. The sum of a_j over j >= i is at most beta(R_i), which shows (2): g_i >= beta_0(r + 1); if i is the
+last, R_i is no less than for g_i = beta_0(r + 1), and n = 2: (r + 1/2)^2 >= 2 r is enough. Else beta(R_i) -
+beta(R_(i+1)) >= a_i is, where
 g_(i+1) <= g_i - d_i and g_(i+1) >= beta_0(1); beta changes beta_0(R) / (beta_0(R + 1) - beta_0(R)) times as fast as
 g, which grows for R >= 0, so while R >= 0 at beta_0(r), let g_i = beta_0(r + 1), g_(i+1) = beta_0(r). n = 2: R_i = r
 + 1/2, R_(i+1) = r - 1/2, and r is what is wanted; for r < 1/2 R_(i+1) >= 1/2 is more. n = 3: R_i = s(r + 1) - 1/2,

@@ -11,7 +11,7 @@ from typing import Any
 
 import sympy
 
-from shorthaul.affine.integer_sets.subspaces import kernel, less, span
+from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, less, span
 from shorthaul.affine.tuning import MOST_NEIGHBOURS
 
 Offset = tuple[int, ...]
@@ -60,21 +60,6 @@ _COSETS = (
     "of N named lead from different cosets to different ones, and the sum of |A_i|^((n-1)/n) over the cosets "
     "is at least |A|^((n-1)/n), so it is enough to show (1) in Z^n for"
 )
-_CROSS = """\
-(1) holds with n = 2 and c = 2 sqrt(2): colour the plane as a checkerboard, let
-A have u^2 and v^2 places of the two colours, u >= v. The neighbours +-e1, +-e2 of one colour form a 2 x 2 box
-in the lattice of the other one (coordinates x + y and x - y), so by Brunn and Minkowski there are at least (u +
-1)^2 and, if v > 0, (v + 1)^2 of them, and |A + N| >= (u + 1)^2 + max(u^2, (v + 1)^2). This is at least u^2 +
-v^2 + 2 sqrt(2) sqrt(u^2 + v^2): for u <= v + 1, because (u + v + 1)^2 >= 2 (u^2 + v^2) where (u - v)^2 <= 1;
-for larger u, because the excess 2u + 1 + u^2 - v^2 falls in v and the root grows in v, so that v = u - 1 is the
-worst case."""
-_CROSS_IN_SPACE = """\
-(1) holds with n = 3 and c = 3 (4/3)^(1/3): among sets of one size those
-that fill balls |x| + |y| + |z| <= r one after the other have the fewest neighbours (Wang and Wang 1977,
-Discrete isoperimetric problems, SIAM J. Appl. Math. 32). With m = r + 1/2 a ball has (4 m^3 + 5 m)/3 places and
-4 m^2 + 4 m + 3 neighbours outside, and c ((4 m^3 + 5 m)/3)^(2/3) = 4 m^2 (1 + 5/(4 m^2))^(2/3) <= 4 m^2 + 10/3
-is no more than that. For sizes between two balls it is the inequality of Bollobas and Leader 1991
-(Isoperimetric inequalities and fractional set systems, J. Combin. Theory A 56)."""
 _PYRAMID = """\
 (1) for that part of N, with c' and m = n - 1, gives (1) with c = (h (n c'/m)^m)^(1/n), where N has places at the h
 heights -p, ..., -1, 1, ..., q over that plane, h = p + q, in some unit: let A lie in planes whole units apart (where it
@@ -88,7 +73,10 @@ with k = (v/a)^(1/m) the second term is k d(v), and the right side is at most (1
 v, and at most 0 else, as f grows. Added up, a sequence gains f(a) = a/n and d(a)/a for each of its places at least;
 slice y, and one on a side without heights, d(a)/a for each of its places too. So |A + N| - |A| >= h a/n + |A| c'
 a^(-1/m), at least c |A|^(m/n) for every a, by weighted means."""
-_CROSSES = {2: _CROSS, 3: _CROSS_IN_SPACE}
+_CROSS = (
+    "It is a pyramid of two heights over the cross of one dimension less, a set on the line at last: c = n "
+    f"(2^n/n!)^(1/n).\n{_LINE}\n{_PYRAMID}"
+)
 
 
 def differences(shifts: frozenset[Offset]) -> frozenset[Offset]:
@@ -116,10 +104,12 @@ def isoperimetric_constant(offsets: frozenset[Offset], n: int | None = None) -> 
         box = _largest_box(offsets, origin, edges)
         if box is not None:
             found.setdefault(n * sympy.root(sympy.prod(box), n), _box(origin, edges, box))
-        if n in _CROSSES and all(_at(origin, edges, step) in offsets for step in _cross(n)):
+        if n <= 3 and all(_at(origin, edges, step) in offsets for step in _cross(n)):
             factor = sympy.root(sympy.Rational(2**n, sympy.factorial(n)), n)
-            text = f"N holds {origin} and {origin} +- v for the edges v in {_listed(edges)}. {_COSETS} the cross."
-            found.setdefault(n * factor, Shape("a cross", f"{text} {_CROSSES[n]}", True, "cross", origin, edges))
+            text = (
+                f"N holds {origin} and {origin} +- v for the edges v in {_listed(edges)}. {_COSETS} the cross. {_CROSS}"
+            )
+            found.setdefault(n * factor, Shape("a cross", text, True, "cross", origin, edges))
     for base, apexes in _pyramids(offsets, n):
         rated = isoperimetric_constant(base, n - 1)
         if rated is not None:
@@ -129,16 +119,24 @@ def isoperimetric_constant(offsets: frozenset[Offset], n: int | None = None) -> 
 
 def _pyramids(offsets: frozenset[Offset], n: int) -> Iterator[tuple[frozenset[Offset], tuple[Offset, ...]]]:
     """Yield the places of every plane through n of them that leaves a place out, and others at most heights over it."""
-    done: set[frozenset[Offset]] = set()
+    done: set[tuple[object, Offset]] = set()
     for origin in sorted(offsets):
         for edges in itertools.combinations(_edges(offsets, origin), n - 1):
             plane = span(edges)
             over = kernel(plane, len(origin))
-            heights = {item: tuple(sum(map(mul, row, less(item, origin))) for row in over) for item in offsets}
-            base = frozenset(item for item in offsets if not any(heights[item]))
-            if base not in done and len(plane) == n - 1 and base != offsets:
-                done.add(base)
-                yield base, max((_apexes(heights, item) for item in sorted(offsets - base)), key=len)
+            heights = _heights(over, origin)
+            if (plane, heights) in done or len(plane) < n - 1:
+                continue
+            done.add((plane, heights))
+            away = {item: less(_heights(over, item), heights) for item in offsets}
+            base = frozenset(item for item in offsets if not any(away[item]))
+            if base != offsets:
+                yield base, max((_apexes(away, item) for item in sorted(offsets - base)), key=len)
+
+
+def _heights(over: Subspace, place: Offset) -> Offset:
+    """Return how far over a plane through 0 a place is, by the vectors across it."""
+    return tuple(sum(map(mul, row, place)) for row in over)
 
 
 def _edges(offsets: frozenset[Offset], origin: Offset) -> list[Offset]:
