@@ -49,7 +49,8 @@ FLOORS = {
         verbs
     """,
     "tensor": """
-        model networks/model networks/plan options plan tuning
+        model networks/model networks/plan plan tuning
+        options
         check cost_model formats run workloads
         bounds networks views
         search

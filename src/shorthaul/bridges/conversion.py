@@ -14,8 +14,8 @@ from shorthaul.core.arguments import public
 from shorthaul.core.document import decode_text, read_bytes, save_json, write_text
 from shorthaul.core.errors import InputError
 from shorthaul.dataflow.model import Application
-from shorthaul.tensor.formats.onnx_model import AcceleratorOptions, problem_from_onnx
 from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.options import AcceleratorOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,7 @@ def convert(
 
 def _onnx(source: Path, data: bytes, target: Path, *, accelerator: AcceleratorOptions) -> None:
     from shorthaul.tensor.formats.documents import problem_document
+    from shorthaul.tensor.networks.problems import problem_from_onnx
 
     save_json(target, problem_document(problem_from_onnx(data, accelerator.machine(), file=source)))
 
@@ -121,6 +122,7 @@ def _network(
     source: Path, data: bytes, target: Path, *, accelerator: AcceleratorOptions, options: NetworkOptions
 ) -> tuple[str, ...]:
     from shorthaul.tensor.formats.documents import load_problem
+    from shorthaul.tensor.networks.problems import problem_from_onnx
 
     is_model = source.suffix.lower() == ".onnx"
     if options.machine is not None:

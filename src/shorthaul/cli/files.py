@@ -12,7 +12,7 @@ import typer
 from shorthaul.bridges.operator_network import NetworkOptions
 from shorthaul.cli.flags import Listing
 from shorthaul.cli.verbs import single, verb
-from shorthaul.tensor.formats.onnx_model import AcceleratorOptions
+from shorthaul.tensor.options import AcceleratorOptions
 
 convert_app, export_app, machines_app = single(), single(), single()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.options import FILE_OR_NAME, SIZES, Options, option
+from shorthaul.tensor.model import Machine
 
 OBJECTIVES = ("balanced", "time", "energy")
 RULE_NAMES = ("spec", "contest", "contest-loose")
@@ -84,3 +85,19 @@ class SweepOptions(RuleOptions):
     least: float | None = option(None, "The smallest amount (default: a quarter of the machine's).", least=1e-9)
     most: float | None = option(None, "The largest amount (default: four times the machine's).", most=1e15)
     points: int = option(9, "How many amounts, evenly spaced on a logarithmic scale.", least=1, most=1000)
+
+
+@dataclass(frozen=True, slots=True)
+class AcceleratorOptions(Options):
+    """The machine of a problem made from an ONNX model, which names none."""
+
+    capacity: float = option(2.0**20, "ONNX: elements of fast memory.", least=1)
+    bandwidth: float = option(16.0, "ONNX: elements from or to slow memory per unit of time.", least=1e-9)
+    native: str = option("128x128", "ONNX: the native tile, WIDTHxHEIGHT elements.")
+
+    def machine(self) -> Machine:
+        """Return the machine; raises :class:`InputError`."""
+        match = re.fullmatch(r"([1-9]\d{0,8})[xX]([1-9]\d{0,8})", self.native.strip())
+        if match is None:
+            raise InputError("is no tile", place="--native", value=self.native, allowed="WIDTHxHEIGHT, as in 128x128")
+        return Machine(self.capacity, self.bandwidth, int(match[1]), int(match[2]))

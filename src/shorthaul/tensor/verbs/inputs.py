@@ -22,7 +22,7 @@ from shorthaul.tensor.formats.documents import (
 from shorthaul.tensor.model import Problem
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import NetworkPlan
-from shorthaul.tensor.options import MachineOptions
+from shorthaul.tensor.options import AcceleratorOptions, MachineOptions
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.workloads.cases import CASES
 
@@ -62,7 +62,7 @@ def _of_onnx(data: bytes, options: object, file: Path | None = None) -> Problem 
 
         most_row_bytes = load_machine(options.machine).most_row_bytes()
         return network_from_onnx(data, options.sizes(), file=file, most_row_bytes=most_row_bytes)
-    from shorthaul.tensor.formats.onnx_model import AcceleratorOptions, problem_from_onnx
+    from shorthaul.tensor.networks.problems import problem_from_onnx
 
     return problem_from_onnx(data, AcceleratorOptions().machine(), file=file)
 
