@@ -32,6 +32,7 @@ results = (
 )
 print([result.check.ok for result in results])
 """
+BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 LOADED = """
 import importlib, json, sys
 files = [importlib.import_module(name).__file__ for name in sys.argv[1:]]
@@ -56,11 +57,12 @@ def test_the_wheel_runs_without_a_compiler(tmp_path: Path) -> None:
 
 
 def build_wheel(folder: Path) -> Path:
-    """Build as ``make wheel`` does, with a module of an earlier build lying about."""
+    """Build as pip does for ``make wheel``, but at once, with a module of an earlier build lying about."""
     left_over = ROOT / "build" / "lib" / "shorthaul" / "left_over.py"
     left_over.parent.mkdir(parents=True, exist_ok=True)
     left_over.touch()
-    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
+    folder.mkdir()
+    python("-c", BUILD, str(folder), cwd=ROOT)
     (wheel,) = folder.iterdir()
     return wheel
 
@@ -84,16 +86,17 @@ def installed(wheel: Path, folder: Path) -> Path:
     """Install into a fresh environment that borrows what the wheel depends on; return the folder of its programs."""
     venv.create(folder, with_pip=False, symlinks=True)
     programs = folder / "bin"
-    pip("--python", str(programs / "python"), "install", "--no-deps", "--no-index", "--no-compile", str(wheel))
+    pip = ("-m", "pip", "--quiet", "--disable-pip-version-check", "--python", str(programs / "python"))
+    python(*pip, "install", "--no-deps", "--no-index", "--no-compile", str(wheel))
     (packages,) = folder.glob("lib/python*/site-packages")
     borrowed = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
     (packages / "borrowed.pth").write_text("\n".join(borrowed) + "\n")
     return programs
 
 
-def pip(*arguments: str) -> None:
-    command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
-    done = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, check=False)
+def python(*arguments: str, cwd: Path | None = None) -> None:
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=cwd, env=clean_environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -88,10 +88,10 @@ def image_rank(space: Subspace, kernel_space: Subspace) -> int:
 def lattice(kernels: tuple[Subspace, ...], dimensions: int, most: int = 256) -> tuple[Subspace, ...] | None:
     """Return the closure of ``kernels`` under sum and intersection, or None if it has more than ``most`` elements."""
     found = {space: kernel(space, dimensions) for space in kernels}  # with the vectors orthogonal to each
-    waiting = list(found)
+    waiting, joined = list(found), list[Subspace]()
     while waiting:
         current = waiting.pop()
-        for other in list(found):
+        for other in joined:
             met = kernel([*found[current], *found[other]], dimensions)
             for new in (span([*current, *other]), met):
                 if new not in found:
@@ -99,6 +99,7 @@ def lattice(kernels: tuple[Subspace, ...], dimensions: int, most: int = 256) -> 
                     waiting.append(new)
                     if len(found) > most:
                         return None
+        joined.append(current)
     return tuple(space for space in found if space)
 
 
