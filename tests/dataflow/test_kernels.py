@@ -229,10 +229,10 @@ def ratios(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 def dearest_sets(kernels: ModuleType, rng: np.random.Generator) -> Any:
     core = drawn_core(rng)
-    asked = (core[name] for name in ("ticks", "first", "buffer", "near", "size", "relay", "relays"))
+    asked = (core[name] for name in ("ticks", "first", "buffer", "near", "size"))
     at = kernels.CoreSets(*asked, int(rng.integers(4, 9)))
     done = kernels.dearest(at, int(rng.integers(30)), core["earned"], core["price"], 0, int(rng.integers(2000)))
-    return done, at.best, at.found, at.taken, at.local, at.spare, at.per_tick, at.per_byte, at.steps
+    return done, at.best, at.found, at.taken, at.local, at.per_tick, at.per_byte, at.steps
 
 
 def cheapest_columns(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -249,8 +249,7 @@ def cheapest_columns(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def checked_prices(kernels: ModuleType, rng: np.random.Generator) -> Any:
     core = drawn_core(rng)
     asked = (core[name] for name in ("ticks", "first", "buffer", "near", "size", "earned", "price"))
-    passing = np.stack([core["relays"] * core["relay"], core["relays"] * core["price"]], 1)
-    found = kernels.Core(int(rng.integers(30)), int(rng.integers(4, 9)), *asked, passing[core["relays"] > 0])
+    found = kernels.Core(int(rng.integers(30)), int(rng.integers(4, 9)), *asked)
     return [kernels.earns_more(found, most, 10**4, 10**4, 500) for most in (10**5, 10**6, 3 * 10**6)]
 
 

@@ -32,20 +32,18 @@ def drawn_core(rng):
     """What up to six actors ask of a core through up to four buffers, and prices."""
     actors, buffers = int(rng.integers(1, 7)), int(rng.integers(1, 5))
     accesses = [np.flatnonzero(rng.random(buffers) < 0.5).tolist() for _ in range(actors)]
-    relays = rng.integers(0, 3, buffers)
     return {
         "ticks": rng.integers(0, 12, actors), "first": np.cumsum([0, *map(len, accesses)]),
         "buffer": np.array([*chain(*accesses)], np.int64), "near": rng.integers(1, 6, sum(map(len, accesses))),
-        "size": rng.integers(0, 5, buffers), "relay": np.where(relays > 0, rng.integers(1, 5, buffers), 0),
-        "relays": relays, "earned": rng.integers(0, 10**6, actors), "price": rng.integers(0, 3 * 10**5, buffers),
+        "size": rng.integers(0, 5, buffers), "earned": rng.integers(0, 10**6, actors),
+        "price": rng.integers(0, 3 * 10**5, buffers),
     }  # fmt: skip
 
 
 def most_earned(core, period, room):
     """Return what the best set earns, by looking at every set with every choice of buffers in memory."""
     actors, buffers = range(len(core["ticks"])), range(len(core["size"]))
-    best = 0.0
-    rates = sorted((core["price"][b] / core["relay"][b], b) for b in buffers if core["relays"][b])[::-1]
+    best = 0
     for taken in chain.from_iterable(combinations(actors, count) for count in range(len(actors) + 1)):
         for local in product((False, True), repeat=len(buffers)):
             used = sum(core["ticks"][a] for a in taken) + sum(
@@ -57,11 +55,6 @@ def most_earned(core, period, room):
             if used > period or sum(core["size"][b] for b in buffers if local[b]) > room:
                 continue
             earned = sum(core["earned"][a] for a in taken) - sum(core["price"][b] for b in buffers if local[b])
-            spare = period - used
-            for rate, b in rates:
-                ticks = min(spare, core["relays"][b] * core["relay"][b])
-                earned += rate * ticks
-                spare -= ticks
             best = max(best, earned)
     return best
 
@@ -73,20 +66,16 @@ def test_the_best_set_is_found_and_nothing_above_it(seed: int) -> None:
     period, room = int(rng.integers(1, 30)), int(rng.integers(4, 9))
     asked = [core[name] for name in ("ticks", "first", "buffer", "near", "size")]
     best = most_earned(core, period, room)
-    at = CoreSets(*asked, core["relay"], core["relays"], room)
+    at = CoreSets(*asked, room)
     assert dearest(at, period, core["earned"], core["price"], 0, 10**6)
-    assert best - 1e-6 <= at.best <= best + len(core["size"]) + 1
-    rows = np.flatnonzero(core["relays"] * core["price"])
-    rates = core["price"][rows] / core["relay"][rows]
-    rows = rows[np.argsort(-rates, kind="stable")]
-    passing = np.stack([core["relays"] * core["relay"], core["relays"] * core["price"]], 1)[rows]
+    assert at.best == best
     order = np.argsort([-e / t if t else -math.inf for e, t in zip(core["earned"], core["ticks"], strict=True)])
     spans = [range(core["first"][a], core["first"][a + 1]) for a in order]
     first = np.cumsum([0, *map(len, spans)])
     picked = np.array([*chain(*spans)], np.int64)
     checked = Core(
         period, room, core["ticks"][order], first, core["buffer"][picked], core["near"][picked], core["size"],
-        core["earned"][order], core["price"], passing.reshape(-1, 2),
+        core["earned"][order], core["price"],
     )  # fmt: skip
     for per_tick, per_byte in ((0, 0), (at.per_tick, at.per_byte), (10**5, 10**4)):
         if best > 2:
@@ -227,7 +216,7 @@ def test_where_the_buffers_of_one_actor_are_is_part_of_the_effort() -> None:
     count = 24
     ones, zeros = np.ones(count, np.int64), np.zeros(count, np.int64)
     first = np.array([0, count], np.int64)
-    sets = CoreSets(zeros[:1], first, np.arange(count), 10 * ones, 10 * ones, zeros, zeros, 5 * count)
+    sets = CoreSets(zeros[:1], first, np.arange(count), 10 * ones, 10 * ones, 5 * count)
     assert not dearest(sets, 5 * count, np.array([10**6]), ones, 0, 1_000)
     assert sets.steps < 10_000
 

@@ -2,10 +2,12 @@
 
 A column is a set of actors on a core of some kind whose executions, and accesses to buffers that are not in the core's
 own memory, take no longer than the period (Gilmore and Gomory's program for cutting stock). Every actor is in a column.
-A buffer is in the memory of one core: so it is in that of one column, and of one more for each access by a multicast
-that passes it on, for which that multicast's core needs the time. Columns are generated as they are needed. Prices of
-the rows prove that the cores for a period cost more than some amount: no set of actors that a core can execute earns
-more than the core costs (:mod:`core_sets_kernels`), and all actors earn more than that amount together.
+A buffer is in the memory of one core. Channels that multicasts join are one buffer here, in which a core has a part if
+one of them is in its memory: so no more cores do than there are channels, and one where all multicasts are replaced.
+Columns are generated as they are needed. Prices of the rows prove that the cores for a period cost more than some
+amount: no set of actors that a core can execute earns more than the core costs and the buffers in its memory
+(:mod:`core_sets_kernels`), and all actors earn more than that amount and all buffers, as often as they may be in a
+memory, together.
 """
 
 from __future__ import annotations
@@ -56,23 +58,15 @@ class _Kind:
     first: IntArray
     buffer: IntArray
     near: IntArray
-    relay: IntArray
-    relays: IntArray
-
-    def sets(self, size: IntArray) -> CoreSets:
-        """Return the search for sets of actors."""
-        return CoreSets(
-            self.ticks, self.first, self.buffer, self.near, size, self.relay, self.relays, self.local_bytes
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Column:
-    """A set of actors on a core of a kind, with how often it has room for each buffer, and the period it takes."""
+    """A set of actors on a core of a kind, the buffers in its memory, and the period it takes."""
 
     kind: int
     actors: tuple[int, ...]
-    buffers: Mapping[int, float]
+    buffers: tuple[int, ...]
     period: int
 
 
@@ -88,6 +82,8 @@ class CoreContents:
             together = {channel.id: [channel] for channel in application.channels}
         self.buffers = [*together]
         self.size = np.array([least_bytes(group) for group in together.values()], np.int64)
+        #: Per buffer, how many cores have a part of it in their memories at most.
+        self.copies = np.array([len(group) if strategy == "mrb-explore" else 1 for group in together.values()])
         costs = [platform.core_types[core.type].cost for core in platform.cores]
         self.scale = Fraction(_UNITS) / Fraction(max(costs)) if max(costs) > 0 else Fraction(1)
         alike: dict[tuple[str, int, float], int] = {}
@@ -95,38 +91,34 @@ class CoreContents:
             for core in tile.cores:
                 key = (core.type, core.local_bytes, tile.crossbar_bytes_per_s)
                 alike[key] = alike.get(key, 0) + 1
-        passed = multicasts if strategy == "mrb-explore" else set()
         self.kinds = [
             _Kind(
                 *key,
                 count,
                 math.floor(Fraction(platform.core_types[key[0]].cost) * self.scale),
-                *self._asked(application, [*together.values()], key, passed),
+                *self._asked(application, [*together.values()], key),
             )
             for key, count in alike.items()
         ]
-        self.sets = [kind.sets(self.size) for kind in self.kinds]
+        self.sets = [
+            CoreSets(kind.ticks, kind.first, kind.buffer, kind.near, self.size, kind.local_bytes) for kind in self.kinds
+        ]
         #: Per actor and per buffer the number of its class: those alike have the same prices.
         self.actor_class, self.buffer_class = self._classes()
         self._program: _Program | None = None
         self.tolerance = tuning.CORE_SET_TOLERANCES[0]
         #: No period below is longer than all work on one core: a core cost for which this is not enough has no mapping.
-        self.longest = sum(
-            int(np.maximum(0, kind.ticks).sum() + kind.near.sum() + (kind.relay * kind.relays).sum())
-            for kind in self.kinds
-        )
+        self.longest = sum(int(np.maximum(0, kind.ticks).sum() + kind.near.sum()) for kind in self.kinds)
         self.applies = len(platform.cores) * _UNITS * 4 < _MOST_SUM
 
     def _asked(
-        self, application: Application, groups: Sequence[Sequence[Channel]], key: tuple[str, int, float],
-        passed: set[str],
+        self, application: Application, groups: Sequence[Sequence[Channel]], key: tuple[str, int, float]
     ) -> tuple[IntArray, ...]:  # fmt: skip
         core_type, local, bandwidth = key
         number = {name: i for i, name in enumerate(self.actors)}
         taken = {actor.id: actor.ticks.get(core_type, -1) for actor in application.actors}
         ticks = np.array([taken[name] for name in self.actors], np.int64)
         accesses: list[dict[int, int]] = [{} for _ in self.actors]
-        relay, relays = np.zeros(len(groups), np.int64), np.zeros(len(groups), np.int64)
         for b, group in enumerate(groups):
             near = ticks_for(group[0].token_bytes, bandwidth, application.ticks_per_second)
             for end in (end for channel in group for end in (channel.src, channel.dst)):
@@ -134,12 +126,10 @@ class CoreContents:
                     ticks[number[end]] += near if ticks[number[end]] >= 0 else 0
                 elif end in number:
                     accesses[number[end]][b] = accesses[number[end]].get(b, 0) + near
-                elif end in passed and self.size[b] <= local:
-                    relay[b], relays[b] = near, relays[b] + 1
         first = np.cumsum([0, *map(len, accesses)]).astype(np.int64)
         buffer = np.array([b for asked in accesses for b in asked], np.int64)
         near_of = np.array([near for asked in accesses for near in asked.values()], np.int64)
-        return ticks, first, buffer, near_of, relay, relays
+        return ticks, first, buffer, near_of
 
     def _classes(self) -> tuple[IntArray, IntArray]:
         """Return the classes of the coarsest partition of actors and buffers that ask the same of one another.
@@ -147,8 +137,7 @@ class CoreContents:
         The program has prices that are equal in each: those of any solution, averaged over a class, are one.
         """
         actors: list[Any] = [tuple(int(kind.ticks[a]) for kind in self.kinds) for a in range(len(self.actors))]
-        relays = [[(int(kind.relay[b]), int(kind.relays[b])) for kind in self.kinds] for b in range(len(self.buffers))]
-        buffers: list[Any] = [*zip(self.size.tolist(), map(tuple, relays), strict=True)]
+        buffers: list[Any] = [*zip(self.size.tolist(), self.copies.tolist(), strict=True)]
         accesses = [
             (k, a, int(kind.buffer[at]), int(kind.near[at]))
             for k, kind in enumerate(self.kinds)
@@ -259,19 +248,10 @@ class CoreContents:
             is_over = dearest(at, period, earned, price, target, most)
             search.spend((at.steps - done) / tuning.CORE_SET_STEPS)
             ceilings.append(int(at.best) if is_over else None)
-            found += [self._column(k, at, turn, price, period) for turn in range(min(int(at.found), len(at.spare)))]
+            for turn in range(min(int(at.found), len(at.taken))):
+                taken, local = (np.flatnonzero(np.asarray(one)[turn]).tolist() for one in (at.taken, at.local))
+                found.append(_Column(k, tuple(taken), tuple(local), period))
         return ceilings, found
-
-    def _column(self, number: int, at: CoreSets, turn: int, price: IntArray, period: int) -> _Column:
-        kind = self.kinds[number]
-        buffers: dict[int, float] = dict.fromkeys(np.flatnonzero(np.asarray(at.local)[turn]).tolist(), 1.0)
-        spare = int(at.spare[turn])
-        for b in np.argsort(-price / np.maximum(1, kind.relay), kind="stable").tolist():
-            if price[b] > 0 and kind.relays[b] > 0:
-                ticks = min(spare, int(kind.relays[b] * kind.relay[b]))
-                buffers[b] = buffers.get(b, 0.0) - ticks / int(kind.relay[b])
-                spare -= ticks
-        return _Column(number, tuple(np.flatnonzero(np.asarray(at.taken)[turn]).tolist()), buffers, period)
 
     def _proof(
         self, earned: IntArray, price: IntArray, counted: IntArray, ceilings: Sequence[int | None]
@@ -287,13 +267,13 @@ class CoreContents:
             scale = max(ceiling / cost for ceiling, cost in zip(most, allowed, strict=True)) * (1 + _MARGIN)
             proofs.append((np.floor(earned / scale).astype(np.int64), np.ceil(price / scale).astype(np.int64),
                            counted.tolist()))  # fmt: skip
-        return max(
-            (
-                (int(e.sum() - p.sum()) - sum(n * kind.count for n, kind in zip(c, self.kinds, strict=True)), e, p, c)
-                for e, p, c in proofs
-            ),
-            key=lambda proof: proof[0],
-        )
+
+        def least(proof: tuple[IntArray, IntArray, list[int]]) -> int:
+            of_actors, of_buffers, of_cores = proof
+            more = sum(n * kind.count for n, kind in zip(of_cores, self.kinds, strict=True))
+            return int(of_actors.sum() - (of_buffers * self.copies).sum()) - more
+
+        return max(((least(proof), *proof) for proof in proofs), key=lambda proof: proof[0])
 
     def _document(
         self, period: int, core_cost: float, earned: IntArray, price: IntArray, dearer: Sequence[int]
@@ -331,7 +311,8 @@ class _Program:
         self.optimal = pywraplp.Solver.OPTIMAL
         infinity = self.solver.infinity()
         self.cover = [self.solver.Constraint(float(n), infinity) for n in np.bincount(contents.actor_class)]
-        self.once = [self.solver.Constraint(-infinity, float(n)) for n in np.bincount(contents.buffer_class)]
+        held = np.bincount(contents.buffer_class, contents.copies)
+        self.once = [self.solver.Constraint(-infinity, float(n)) for n in held]
         self.count = [self.solver.Constraint(-infinity, float(kind.count)) for kind in contents.kinds]
         self.objective = self.solver.Objective()
         self.added: list[tuple[_Column, Any]] = []
@@ -355,12 +336,8 @@ class _Program:
         self.count[column.kind].SetCoefficient(variable, 1.0)
         for of, times in Counter(self.contents.actor_class[[*column.actors]].tolist()).items():
             self.cover[of].SetCoefficient(variable, float(times))
-        room: dict[int, float] = {}
-        for buffer, part in column.buffers.items():
-            of = int(self.contents.buffer_class[buffer])
-            room[of] = room.get(of, 0.0) + part
-        for of, part in room.items():
-            self.once[of].SetCoefficient(variable, part)
+        for of, times in Counter(self.contents.buffer_class[[*column.buffers]].tolist()).items():
+            self.once[of].SetCoefficient(variable, float(times))
         self.added.append((column, variable))
 
     def limit(self, period: int) -> None:
@@ -377,7 +354,7 @@ class _Program:
         return [
             column
             for column, _ in self.added
-            if earned[[*column.actors]].sum() - sum(n * price[b] for b, n in column.buffers.items())
+            if earned[[*column.actors]].sum() - price[[*column.buffers]].sum()
             >= (self.contents.kinds[column.kind].cost + counted[column.kind]) / most
         ]
 

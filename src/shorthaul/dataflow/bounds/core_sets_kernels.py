@@ -26,8 +26,7 @@ class CoreSets:
     """What actors ask of a core of one kind, and where the branch and bound stands.
 
     Accesses are listed twice, by actor and by buffer; those to buffers that the core's memory has no room for are among
-    the ticks of actors. Time left earns the price of a buffer for every ``relay[buffer]`` ticks, ``relays[buffer]``
-    times at most: a multicast passes the buffer on.
+    the ticks of actors.
     """
 
     period: cython.longlong
@@ -42,8 +41,6 @@ class CoreSets:
     asked: cython.const_longlong[::1]  # per actor and per access, ticks for any period
     asked_near: cython.const_longlong[::1]
     size: cython.const_longlong[::1]  # per buffer
-    relay: cython.const_longlong[::1]
-    relays: cython.const_longlong[::1]
     order: cython.longlong[::1]  # of actors, in the tree
     earned: cython.const_longlong[::1]  # per actor
     price: cython.const_longlong[::1]  # per buffer in the core's memory
@@ -60,24 +57,21 @@ class CoreSets:
     steps = cython.declare(cython.longlong, visibility="readonly")
     most_steps: cython.longlong
     best = cython.declare(cython.longlong, visibility="readonly")
-    # of the best and of those before it, by turns: actors, buffers in memory, ticks left; how many were found
+    # of the best and of those before it, by turns: actors, buffers in memory; how many were found
     taken = cython.declare(cython.uchar[:, ::1], visibility="readonly")
     local = cython.declare(cython.uchar[:, ::1], visibility="readonly")
-    spare = cython.declare(cython.longlong[::1], visibility="readonly")
     found = cython.declare(cython.longlong, visibility="readonly")
-    relayed: cython.const_longlong[::1]  # buffers that multicasts pass on
-    richest: cython.longlong[::1]  # these by price per relayed tick
     rate: cython.double[::1]  # per actor, what it earns per tick, rounded up
 
     def __init__(
         self, ticks: cython.const_longlong[::1], first: cython.const_longlong[::1],
         buffer: cython.const_longlong[::1], near: cython.const_longlong[::1], size: cython.const_longlong[::1],
-        relay: cython.const_longlong[::1], relays: cython.const_longlong[::1], room: cython.longlong,
+        room: cython.longlong,
     ) -> None:  # fmt: skip
         actors, buffers = ticks.shape[0], size.shape[0]
         self.first, self.buffer, self.asked, self.asked_near = first, buffer, ticks, near
         self.ticks, self.near = np.zeros(actors, np.int64), np.zeros(near.shape[0], np.int64)
-        self.size, self.relay, self.relays, self.room = size, relay, relays, room
+        self.size, self.room = size, room
         of = np.repeat(np.arange(actors), np.diff(np.asarray(first)))
         keep = np.asarray(ticks)[of] >= 0
         order = np.argsort(np.asarray(buffer)[keep], kind="stable")
@@ -104,10 +98,7 @@ class CoreSets:
         self.best = 0
         self.taken = np.zeros((KEPT, actors), np.uint8)
         self.local = np.zeros((KEPT, buffers), np.uint8)
-        self.spare = np.zeros(KEPT, np.int64)
         self.found = 0
-        self.relayed = np.flatnonzero(np.asarray(relays) > 0).astype(np.int64)
-        self.richest = np.zeros(self.relayed.shape[0], np.int64)
         self.rate = np.zeros(actors)
 
 
@@ -171,54 +162,26 @@ def _ceiling(at: CoreSets, i: cython.Py_ssize_t) -> cython.longlong:
 @cython.nogil
 @cython.exceptval(check=False)
 def _knapsack(at: CoreSets, i: cython.Py_ssize_t) -> cython.longlong:
-    """Return what the time left earns at most where all buffers are in memory: parts of actors and relays count.
+    """Return what the time left earns at most where all buffers are in memory: parts of actors count.
 
-    Actors come by what they earn per tick, as do buffers that are relayed.
+    Actors come by what they earn per tick.
     """
     spare: cython.longlong = at.period - at.used
     left: cython.longlong = spare
     earned: cython.longlong = 0
-    j: cython.Py_ssize_t = 0
     k: cython.Py_ssize_t = i
     a: cython.longlong
-    b: cython.longlong
-    while True:
-        while k < at.order.shape[0] and not 0 <= at.ticks[at.order[k]] <= spare:
-            k += 1
-        if k == at.order.shape[0] and j == at.richest.shape[0]:
+    while k < at.order.shape[0]:
+        a = at.order[k]
+        k += 1
+        if not 0 <= at.ticks[a] <= spare:
+            continue
+        if at.ticks[a] > left:
+            earned += cython.cast(cython.longlong, at.rate[a] * left) + 1
             break
-        a = at.order[k] if k < at.order.shape[0] else -1
-        if left == 0 and (a < 0 or at.ticks[a] > 0):  # those that take no time come first
-            break
-        b = at.richest[j] if j < at.richest.shape[0] else -1
-        if b < 0 or (a >= 0 and at.rate[a] * at.relay[b] >= at.price[b]):
-            ticks = at.ticks[a]
-            part = min(left, ticks)
-            earned += at.earned[a] if part == ticks else cython.cast(cython.longlong, at.rate[a] * part) + 1
-            k += 1
-        else:
-            part = min(left, at.relays[b] * at.relay[b])
-            earned += at.price[b] * (part // at.relay[b] + 1)
-            j += 1
-        left -= part
+        earned += at.earned[a]
+        left -= at.ticks[a]
     at.steps += k - i
-    return earned
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _relayed(at: CoreSets, spare: cython.longlong) -> cython.longlong:
-    """Return what spare ticks earn at most that multicasts pass buffers on with (a fractional knapsack)."""
-    earned: cython.longlong = 0
-    i: cython.Py_ssize_t
-    for i in range(at.richest.shape[0]):
-        b = at.richest[i]
-        if at.price[b] == 0 or spare <= 0:
-            break
-        ticks = min(spare, at.relays[b] * at.relay[b])
-        earned += (at.price[b] * ticks + at.relay[b] - 1) // at.relay[b]
-        spare -= ticks
     return earned
 
 
@@ -241,12 +204,10 @@ def _place(at: CoreSets, b: cython.Py_ssize_t, earned: cython.longlong) -> cytho
         b += 1
     at.steps += (b - start) // SKIPPED
     if b == at.size.shape[0]:
-        total: cython.longlong = earned + _relayed(at, at.period - at.used)
-        if total > at.best:
-            at.best = total
+        if earned > at.best:
+            at.best = earned
             turn = at.found % at.taken.shape[0]
             at.found += 1
-            at.spare[turn] = at.period - at.used
             for k in range(at.taken.shape[1]):
                 at.taken[turn, k] = at.decided[k] == 2
             for k in range(at.local.shape[1]):
@@ -317,7 +278,6 @@ def _start(at: CoreSets) -> cython.longlong:
     for b in range(at.size.shape[0]):
         at.busy[b] = 0
         at.left[b] = at.begin[b + 1] - at.begin[b]
-        at.profit += at.relays[b] * max(0, at.price[b] - at.per_tick * at.relay[b])
     for a in range(at.ticks.shape[0]):
         at.order[a] = a
         at.decided[a] = 0
@@ -417,20 +377,9 @@ def _limit(at: CoreSets, period: cython.longlong) -> cython.void:
 @cython.nogil
 @cython.exceptval(check=False)
 def _rank(at: CoreSets) -> cython.void:
-    """Order buffers by price per relayed tick, and actors by what they earn per tick, the highest first."""
+    """Order actors by what they earn per tick, the highest first."""
     i: cython.Py_ssize_t
     place: cython.Py_ssize_t
-    b: cython.longlong
-    for i in range(at.relayed.shape[0]):
-        place = i
-        b = at.relayed[i]
-        one: cython.double = cython.cast(cython.double, at.price[b]) / max(1, at.relay[b])
-        while place and cython.cast(cython.double, at.price[at.richest[place - 1]]) / max(
-            1, at.relay[at.richest[place - 1]]
-        ) < one:  # fmt: skip
-            at.richest[place] = at.richest[place - 1]
-            place -= 1
-        at.richest[place] = b
     for i in range(at.order.shape[0]):
         at.rate[i] = (at.earned[i] / cython.cast(cython.double, at.ticks[i]) if at.ticks[i] > 0 else 4e18) * (1 + 1e-12)
         place = i
@@ -451,7 +400,7 @@ def dearest(
     """Look for the set that earns most, above ``target``; True if it was found, or there is none.
 
     ``best`` tells what it earns, ``target`` where none was found; ``taken`` and ``local`` what is in the last sets that
-    were the best so far, ``spare`` the ticks that they leave.
+    were the best so far.
     """
     most: cython.longlong
     most_byte: cython.longlong

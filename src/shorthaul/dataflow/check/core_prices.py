@@ -2,10 +2,10 @@
 
 Shares no code with bounds. In a mapping of a period, every core in use executes a set of actors. A set earns the prices
 of its actors; it pays those of the buffers that are in the core's memory, each of which is in one core's. Where
-multicasts are kept, a buffer is passed on: each further core that holds a part of it takes an access of a multicast
-that is not local, for which the core of that multicast earns the price. So all sets together earn the prices of all
-actors less those of all buffers, at least. If no set that a core has the ticks and bytes for earns more than the core
-costs, cores of all sets cost that much.
+multicasts are kept, each channel of a buffer is in some memory, so that no more cores hold parts of it than it has
+channels. So all sets together earn the prices of all actors less those of all buffers, as often as they have channels,
+at least. If no set that a core has the ticks and bytes for earns more than the core costs, cores of all sets cost that
+much.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _OF_CORE: Final = ("core_type", "local_bytes", "crossbar_bytes_per_s")
 
 @dataclass(frozen=True, slots=True)
 class SharedBuffer:
-    """What shares a buffer if all multicasts are replaced: its first channel, least bytes, and accesses."""
+    """What shares a buffer if all multicasts are replaced: its first channel, least bytes, accesses and channels."""
 
     name: str
     size: int
     token_bytes: int
     of_actors: tuple[str, ...]
-    of_multicasts: int
+    channels: int
 
 
 def verify_prices(
@@ -52,8 +52,7 @@ def verify_prices(
     buffers = shared_buffers(application, multicasts, separate=strategy == "reference")
     _known(prices["actors"], {actor.id for actor in actors}, f"{place}.actors")
     _known(prices["buffers"], {buffer.name for buffer in buffers}, f"{place}.buffers")
-    if strategy == "mrb-always":
-        buffers = [SharedBuffer(b.name, b.size, b.token_bytes, b.of_actors, 0) for b in buffers]
+    copies = {buffer.name: 1 if strategy == "mrb-always" else buffer.channels for buffer in buffers}
     scale = _scale(prices["units_per_core_cost"], f"{place}.units_per_core_cost")
     kinds: dict[tuple[Any, ...], int] = {}
     for tile in platform.tiles:
@@ -64,7 +63,7 @@ def verify_prices(
     if set(given) != set(kinds) or len(given) != len(prices["cores"]):
         raise InputError("are not the kinds of cores of the platform", place=f"{place}.cores")
     wrong = []
-    total = sum(prices["actors"].values()) - sum(prices["buffers"].values())
+    total = sum(prices["actors"].values()) - sum(price * copies[name] for name, price in prices["buffers"].items())
     for number, (key, core) in enumerate(given.items()):
         total -= core["price"] * kinds[key]
         most = Fraction(platform.core_types[key[0]].cost) * scale + core["price"]
@@ -103,18 +102,11 @@ def _earns(
             rows.append((ticks, prices["actors"].get(actor.id, 0), asked))
     rows.sort(key=lambda row: -Fraction(row[1], row[0]) if row[0] else -_MOST_SUM)
     price = [prices["buffers"].get(buffers[number].name, 0) for number in local]
-    passing = [
-        (buffers[number].of_multicasts * near[number], buffers[number].of_multicasts * cost)
-        for number, cost in zip(local, price, strict=True)
-        if cost and buffers[number].of_multicasts
-    ]
-    passing.sort(key=lambda item: -Fraction(item[1], item[0]))
     first = np.cumsum([0, *(len(asked) for _, _, asked in rows)])
     found = Core(
         period, room, _whole(row[0] for row in rows), first.astype(np.int64),
         _whole(b for _, _, asked in rows for b in asked), _whole(n for _, _, asked in rows for n in asked.values()),
         _whole(buffers[number].size for number in local), _whole(row[1] for row in rows), _whole(price),
-        np.array(passing, np.int64).reshape(-1, 2),
     )  # fmt: skip
     most_tick, most_byte = _MOST_SUM // 2**8 // (period + 1), _MOST_SUM // 2**8 // max(1, room)
     per_tick, per_byte = min(core["per_tick"], most_tick), min(core["per_byte"], most_byte)
@@ -140,10 +132,9 @@ def shared_buffers(application: Application, multicasts: set[str], *, separate: 
                 group += out[member.dst]
         ends = [end for member in group for end in (member.src, member.dst)]
         tokens = max(1, channel.delay) if len(group) == 1 else 1
-        passed = sum(end in multicasts for end in ends)
         of_actors = tuple(end for end in ends if end not in multicasts)
         size = tokens * min(member.token_bytes for member in group)
-        found.append(SharedBuffer(channel.id, size, channel.token_bytes, of_actors, passed))
+        found.append(SharedBuffer(channel.id, size, channel.token_bytes, of_actors, len(group)))
     return found
 
 

@@ -20,7 +20,6 @@ class Core:
     size: cython.const_longlong[::1]
     earned: cython.const_longlong[::1]
     price: cython.const_longlong[::1]
-    passing: cython.const_longlong[:, ::1]  # rows of ticks and earnings of multicasts, the richest first
     per_tick: cython.longlong
     per_byte: cython.longlong
     most: cython.longlong  # what is allowed
@@ -33,11 +32,10 @@ class Core:
         self, period: cython.longlong, room: cython.longlong, ticks: cython.const_longlong[::1],
         first: cython.const_longlong[::1], buffer: cython.const_longlong[::1], near: cython.const_longlong[::1],
         size: cython.const_longlong[::1], earned: cython.const_longlong[::1], price: cython.const_longlong[::1],
-        passing: cython.const_longlong[:, ::1],
     ) -> None:  # fmt: skip
         self.period, self.room, self.ticks, self.first = period, room, ticks, first
         self.buffer, self.near, self.size, self.earned = buffer, near, size, earned
-        self.price, self.passing = price, passing
+        self.price = price
         self.per_tick = 0
         self.per_byte = 0
         self.most = 0
@@ -78,25 +76,7 @@ def _priced(core: Core, at: cython.Py_ssize_t, used: cython.longlong, earned: cy
                 share = max(0, _inside(core, b) - core.per_tick * core.outside[b]) // core.open[b]
                 worth -= min(core.per_tick * core.near[k], share)
             total += max(0, worth)
-    for k in range(core.passing.shape[0]):
-        total += max(0, core.passing[k, 1] - core.per_tick * core.passing[k, 0])
     return total
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _passed(core: Core, spare: cython.longlong) -> cython.longlong:
-    """Return what multicasts earn at most in some ticks; parts of one count."""
-    earned: cython.longlong = 0
-    k: cython.Py_ssize_t = 0
-    while k < core.passing.shape[0] and core.passing[k, 0] <= spare:
-        spare -= core.passing[k, 0]
-        earned += core.passing[k, 1]
-        k += 1
-    if k < core.passing.shape[0]:
-        earned += _part(core.passing[k, 1], spare, core.passing[k, 0])
-    return earned
 
 
 @cython.cfunc
@@ -112,38 +92,18 @@ def _part(earned: cython.longlong, ticks: cython.longlong, whole: cython.longlon
 @cython.nogil
 @cython.exceptval(check=False)
 def _filled(core: Core, at: cython.Py_ssize_t, used: cython.longlong) -> cython.longlong:
-    """Return what the ticks left earn at most if accesses take none; actors come the richest per tick first.
-
-    Actors and multicasts each may have all of the ticks, so that either is no less than its share.
-    """
+    """Return what the ticks left earn at most if accesses take none; actors come the richest per tick first."""
     spare: cython.longlong = core.period - used
     left: cython.longlong = spare
     earned: cython.longlong = 0
-    k: cython.Py_ssize_t = 0
     a: cython.Py_ssize_t
     for a in range(at, core.ticks.shape[0]):
         if core.ticks[a] > spare:
             continue
-        while (
-            k < core.passing.shape[0]
-            and cython.cast(cython.double, core.passing[k, 1]) * core.ticks[a]
-            > cython.cast(cython.double, core.earned[a]) * core.passing[k, 0]
-        ):
-            if core.passing[k, 0] > left:
-                return earned + _part(core.passing[k, 1], left, core.passing[k, 0]) + 1
-            left -= core.passing[k, 0]
-            earned += core.passing[k, 1]
-            k += 1
         if core.ticks[a] > left:
             return earned + _part(core.earned[a], left, core.ticks[a]) + 1
         left -= core.ticks[a]
         earned += core.earned[a]
-    while k < core.passing.shape[0]:
-        if core.passing[k, 0] > left:
-            return earned + _part(core.passing[k, 1], left, core.passing[k, 0]) + 1
-        left -= core.passing[k, 0]
-        earned += core.passing[k, 1]
-        k += 1
     return earned
 
 
@@ -155,11 +115,9 @@ def _puts(
 ) -> cython.bint:
     """Return whether buffers from ``b`` on can be put so that the actors on the core earn more than is allowed."""
     core.nodes += 1
-    if used > core.period or held > core.room or earned + _passed(core, core.period - used) <= core.most:
+    if used > core.period or held > core.room or earned <= core.most:
         return False
     rest: cython.longlong = core.per_tick * (core.period - used) + core.per_byte * (core.room - held)
-    for k in range(core.passing.shape[0]):
-        rest += max(0, core.passing[k, 1] - core.per_tick * core.passing[k, 0])
     for k in range(b, core.size.shape[0]):
         rest -= min(core.per_tick * core.outside[k], _inside(core, k))
     if earned + rest <= core.most:

@@ -99,7 +99,7 @@ class _Asked:
         is_apart, size = buffer.name in prices["apart"], buffer.size // self.unit
         if not buffer.size:
             return
-        if others and not buffer.of_multicasts and len(ends) == 2:
+        if others and buffer.channels == 1 and len(ends) == 2:
             price = 0 if is_apart else prices["buffers"].get(buffer.name, 0)
             self.paid += price
             ways: dict[int, list[Choice]] = {}
