@@ -137,7 +137,7 @@ def _parts(given: _Given, taken: Container[tuple[int, int]], where: str) -> Part
         raise InputError("is no operator and a tensor it takes", place=f"{where}.cuts", value=wrong)
     taking: dict[tuple[int, int, Tensor, frozenset[Demand]], float] = {}
     for number, (operator, tensor, width, height, slices, price) in enumerate(given.taking or ()):
-        demands = frozenset((_AXES[rows], _AXES[columns], *others) for rows, columns, *others in slices)
+        demands = frozenset((_AXES[rows], _AXES[columns], length, marking) for rows, columns, length, marking in slices)
         if (key := (operator, tensor, Tensor(width, height), demands)) in taking:
             raise InputError("must have one price", place=f"{where}.taking[{number}]", value=price)
         taking[key] = price
