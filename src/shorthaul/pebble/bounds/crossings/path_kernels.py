@@ -126,7 +126,7 @@ def _reach(paths: Paths, part: cython.longlong, longest: cython.longlong) -> cyt
 @cython.nogil
 @cython.exceptval(check=False)
 def _lay_all(paths: Paths, part: cython.longlong, longest: cython.longlong) -> cython.void:
-    """Lay as many disjoint paths as there are from starts to later nodes.
+    """Lay as many disjoint paths as there are from starts to later nodes, those of one node first.
 
     Of the ways found in one look those are laid together that have no state in common: what one changes, no other sees.
     """
@@ -150,23 +150,6 @@ def _lay_all(paths: Paths, part: cython.longlong, longest: cython.longlong) -> c
                 paths.used[state] = paths.stamp
                 state = paths.back[state]
             lay(paths.back, paths.queue, paths.after, paths.before, paths.ends[i])
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _lay_short(paths: Paths, part: cython.longlong) -> cython.void:
-    """Let each start that a later node reads be a path: as many paths as there can be may hold all of these."""
-    i: cython.Py_ssize_t
-    e: cython.Py_ssize_t
-    v: cython.longlong
-    for i in range(0 if paths.partial else paths.start_count):
-        v = paths.starts[i]
-        for e in range(paths.child_starts[v], paths.child_starts[v + 1]):
-            paths.work += 1
-            if paths.is_later[paths.children[e]] == part:
-                paths.after[v] = _LAST
-                break
 
 
 @cython.cfunc
@@ -208,7 +191,6 @@ def settled(
     first: cython.longlong
     taking: cython.longlong
     i: cython.Py_ssize_t
-    _lay_short(paths, part)
     _lay_all(paths, part, longest)
     found = 0
     for taking in range(2):
