@@ -39,8 +39,6 @@ CORE_SET_LIMITS = (100_000, 1_000_000, 20_000_000)
 PROGRAM_STEPS, STEPS_PER_ENTRY = 30_000, 7
 #: Columns are forgotten that cost so much more than they earn, as a share of their core's cost.
 DEAR_COLUMNS = 0.1
-#: Linear programs solved for one period at most.
-MOST_CORE_SET_ROUNDS = 300
 #: What an actor in no set costs, over the dearest core: enough to be rare, as prices start from it.
 UNCOVERED_COST = 2.0
 #: By how much sets may earn too much for the proof that none earn more, and how close bisection gets: bounds get that
@@ -76,8 +74,7 @@ TILE_SET_TRIAL, TILE_SET_FULL, TILE_SET_STEP = 0.15, 1.1, 0.12
 #: rows at once.
 TILE_SET_CELLS, PROGRAM_ENTRIES, LOOKS_AT_TILES, TILE_SET_STEPS = 3e9, 1.2e7, 2.5e3, 60_000_000
 #: Share of the effort left for sets of actors in tiles after the loads of tiles, and of that for all cores together: of
-#: bounds alone, and beside a plan, where core costs of wide gaps matter (ten random graphs of 30 to 80 actors, efforts
-#: of 0.3 to 3: gaps of 60 % in the mean become 57 % with these and the most share below; 0.2 there before).
+#: bounds alone, and beside a plan, where core costs of wide gaps matter.
 TILE_SET_SHARE, ALL_CORES_SHARE = (0.6, 0.9), (0.6, 0.4)
 #: Least effort for bounds of a plan: below, the solvers take longer to import.
 LEAST_BOUND_EFFORT = 0.02
@@ -120,9 +117,7 @@ FINISH_S_PER_TASK = 5e-5
 RAISING_BYTES = 32 << 20
 #: How much longer bounds and checks of points take than the points, and checks than bounds (multicamera: 5 and 3).
 FINISH_OVER_POINT, CHECK_OVER_BOUND = 5.0, 3.0
-#: Least effort of the schedules between two turns of annealing. Periods per core cost, five seeds of sobel4, efforts of
-#: 0.2 and 0.5: without it 4 and 3 % longer, with 0.2 2 and 6 % shorter; three seeds of random networks of 8, 14 and 24
-#: actors, 0.7: without it the same, with 0.2 2 to 3 % longer.
+#: Least effort of the schedules between two turns of annealing (sobel4, efforts of 0.2 and 0.5: 3 % longer without).
 LEAST_POLISH = 0.05
 #: Networks of more tasks are not solved exactly in the end: building one takes a second.
 MOST_POLISHED_TASKS = 1000
@@ -131,8 +126,7 @@ MOST_POLISHED_TASKS = 1000
 
 #: Searches that go on side by side, and the least effort of each.
 ISLANDS, LEAST_ISLAND_EFFORT = 2, 1.0
-#: How often they tell one another what they know, at least, and the most effort of all in between:
-#: a journal is told then.
+#: How often they tell one another (and a journal) what they know, at least, and the most effort of all in between.
 MEETINGS, MOST_MEETING_EFFORT = 4, 20.0
 #: Moves of annealing on loads, per price: many short ones find more mappings that have a schedule close to their load
 #: than few long ones. In large networks after first turns they are longer, as many times as there are fifty tasks.
@@ -141,17 +135,14 @@ LOAD_MOVES = 6_000
 LOAD_COOLINGS = ((0.1, 0.001), (0.03, 0.0003))
 #: How much the mean square of the loads counts beside the largest: in annealing, and in what is kept of it.
 #: In networks of few tasks the least load is often met by a schedule (sobel: 21 tasks); in larger ones a mapping
-#: whose other resources have room leads to a shorter period (18 drawn graphs: benchmarks/dataflow_weights.py). Where
-#: trees decide with few tokens, 0.5 is better (sobel4, 81 tasks; multicamera, 284: mean excess of 48 periods 2.9 %,
-#: with 2.0 6.0 %) or as good (four drawn stage graphs).
+#: whose other resources have room leads to a shorter period (benchmarks/dataflow_weights.py). Where trees decide with
+#: few tokens, 0.5 is better (multicamera: mean excess of 48 periods 2.9 %, with 2.0 6.0 %).
 LOAD_WEIGHTS_OF_FEW, LOAD_WEIGHTS, FEW_TASKS = (0.1, 0.0), (2.0, 2.0), 50
 DECIDED_WEIGHTS = (0.5, 0.5)
-#: Most prices for which mappings are looked for (40 of the 48 of multicamera left periods 10 to 20 % longer at some),
-#: and most sums of prices that these are chosen from.
-MOST_BUDGETS, MOST_SUMS_OF_PRICES = 64, 10_000
-#: Share of what is left that annealing takes in one go in large networks, and in first turns: moves are many there,
-#: and a turn of all prices leaves nothing to schedule mappings with (a stage graph of 200 actors at effort 8: 7.3 went
-#: into annealing). Where trees are small, whole turns are better (sobel4 at effort 4: periods 7 % shorter).
+#: Most prices for which mappings are looked for (40 of the 48 of multicamera left periods 10 to 20 % longer at some).
+MOST_BUDGETS = 64
+#: Share of what is left that annealing takes in one go in large networks, and in first turns: a turn of all prices
+#: leaves nothing there to schedule mappings with. Where trees are small, whole turns are better (sobel4: 7 % shorter).
 ANNEAL_SHARE = (0.1, 0.3)
 
 #: What a mapping that was solved counts, with every try, as if its load were so much more.
@@ -160,14 +151,11 @@ TRY_AGAIN = 1.02
 #: Shares of the effort of scheduling mappings: any, and those of the least footprint.
 STEP_SHARES = (0.65, 0.35)
 #: Buffers exchange places where the least tokens take this share of all memories of cores and tiles, which are full
-#: then, so that an actor that moves finds no room for its buffers (least loads of 100,000 moves: 50 random actors
-#: 26,600 to 21,200, 80 actors 71,000 to 50,200, 40 actors 13,650 to 13,180; sobel4 and multicamera alike).
+#: then, so that an actor that moves finds no room for its buffers (least loads of 50 random actors 26,600 to 21,200).
 EXCHANGED = 0.5
-#: Where buffers exchange places, annealing starts from actors moved between tiles alone: its temperatures then; the
-#: share of the memories of cores that is counted on; moves over those of annealing (loads of 50 to 100 actors, effort
-#: of 0.15 a core cost: 0.1 67,100, 0.3 64,800, 1 64,200; 2 and 4 no better), first and last temperatures, and the
-#: weight of the mean square of the loads (80 random actors: loads of 46,500 in 0.03 CPU s, 48,600 to 52,100 in 0.4
-#: without).
+#: Where buffers exchange places, annealing starts from actors moved between tiles alone (80 random actors: loads of
+#: 46,500 in 0.03 CPU s, 48,600 to 52,100 in 0.4 without): its temperatures then; the share of the memories of cores that
+#: is counted on; moves over those of annealing, first and last temperatures, the weight of the loads' mean square.
 TILED_COOLING = (0.01, 0.0003)
 FILLED, TILING_MOVES, TILING = 0.8, 1.0, (0.1, 0.001, 0.1)
 #: Moves of the first local search in large networks, four times as many in every other, and by what share the schedule

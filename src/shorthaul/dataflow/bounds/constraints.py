@@ -149,7 +149,7 @@ def raised_within(
     """Return the bounds, raised with a little effort at the most core cost allowed."""
     most = math.inf if constraints.max_cost is None else constraints.max_cost
     costs = [cost for cost, _ in bounds.period_at_cost]
-    at = next((cost for cost in costs if cost >= most), max(costs, default=0.0))
+    at = min((cost for cost in costs if cost >= most), default=max(costs, default=0.0))
     part = search.beside(min(tuning.REFUSAL_EFFORT, search.left()))
     return raised_at(application, platform, options.strategy, bounds, {at: math.inf}, part)
 

@@ -136,29 +136,27 @@ class CoreContents:
 
         The program has prices that are equal in each: those of any solution, averaged over a class, are one.
         """
-        actors: list[Any] = [tuple(int(kind.ticks[a]) for kind in self.kinds) for a in range(len(self.actors))]
-        buffers: list[Any] = [*zip(self.size.tolist(), self.copies.tolist(), strict=True)]
+        of_actors = len(self.actors)
+        alike: list[Any] = [("actor", *(int(kind.ticks[a]) for kind in self.kinds)) for a in range(of_actors)]
+        alike += zip(self.size.tolist(), self.copies.tolist(), strict=True)
         accesses = [
-            (k, a, int(kind.buffer[at]), int(kind.near[at]))
+            (a, of_actors + int(kind.buffer[at]), (k, int(kind.near[at])))
             for k, kind in enumerate(self.kinds)
-            for a in range(len(self.actors))
+            for a in range(of_actors)
             for at in range(kind.first[a], kind.first[a + 1])
         ]
         count = 0
-        while count < (count := len({*actors}) + len({*buffers})):
-            of_actor: list[list[Any]] = [[] for _ in actors]
-            of_buffer: list[list[Any]] = [[] for _ in buffers]
-            number = [{old: i for i, old in enumerate(dict.fromkeys(names))} for names in (actors, buffers)]
-            for k, a, b, near in accesses:
-                of_actor[a].append((k, near, number[1][buffers[b]]))
-                of_buffer[b].append((k, near, number[0][actors[a]]))
-            actors = [(number[0][old], *sorted(found)) for old, found in zip(actors, of_actor, strict=True)]
-            buffers = [(number[1][old], *sorted(found)) for old, found in zip(buffers, of_buffer, strict=True)]
-        return tuple(  # type: ignore[return-value]
-            np.array([of[name] for name in names], np.int64)
-            for names in (actors, buffers)
-            for of in [{name: i for i, name in enumerate(dict.fromkeys(names))}]
-        )
+        while count < (count := len({*alike})):
+            number = {one: i for i, one in enumerate(dict.fromkeys(alike))}
+            found: list[list[Any]] = [[number[one]] for one in alike]
+            for actor, buffer, asked in accesses:
+                found[actor].append((asked, number[alike[buffer]]))
+                found[buffer].append((asked, number[alike[actor]]))
+            alike = [(one[0], *sorted(one[1:])) for one in found]
+        number = {one: i for i, one in enumerate(dict.fromkeys(alike))}
+        names = np.array([number[one] for one in alike], np.int64)
+        actors, buffers = (np.unique(part, return_inverse=True)[1] for part in (names[:of_actors], names[of_actors:]))
+        return actors, buffers
 
     def raised(
         self, least: Mapping[float, int], known: Mapping[float, float], tolerance: float, search: Search
@@ -212,7 +210,7 @@ class CoreContents:
         Return the proof that they cost most.
         """
         units, best = Fraction(core_cost) * self.scale, None
-        for _ in range(tuning.MOST_CORE_SET_ROUNDS):
+        while True:
             search.spend(program.steps / tuning.CORE_SET_STEPS)
             if search.expired() or not program.solve() or program.cost <= float(units) / _UNITS:
                 break

@@ -16,7 +16,7 @@ from shorthaul.dataflow.bounds.prices import Demands, FloatArray, Prices, Supply
 from shorthaul.dataflow.model import Application, Platform
 
 _MOST_BUDGETS: Final = 200
-_MOST_SUMS: Final = 2_000
+_MOST_SUMS: Final = 10_000
 NumberT = TypeVar("NumberT", int, float)
 #: Room for the rounding of sums.
 _MARGIN: Final = 1e-9
@@ -52,15 +52,19 @@ def _budgets(platform: Platform) -> list[float]:
     """Return what cores in use can cost together, rising, 0 where all are free alone; of many some, the last always."""
     count = Counter(Fraction(platform.core_types[core.type].cost) for core in platform.cores)
     unit = lcm(*(price.denominator for price in count))
-    sums = {0}
-    for price, cores in count.items():
-        each = int(price * unit)
-        sums = {known + each * used for known in sums for used in range(cores + 1)}
-        if len(sums) > _MOST_SUMS:
-            sums = {*_some(sorted(sums), _MOST_SUMS)}
+    sums = sums_of({int(price * unit): cores for price, cores in count.items()})
     rising = sorted({float(Fraction(units, unit)) for units in sums if units})
     apart = [cost for cost, after in pairwise([*rising, math.inf]) if after > cost * (1 + _MARGIN)]
     return _some(apart, _MOST_BUDGETS) or [0.0]
+
+
+def sums_of(count: Mapping[int, int]) -> list[int]:
+    """Return what so many cores of every price can cost together, rising; of very many sums some."""
+    sums = [0]
+    for price, cores in count.items():
+        more = sorted({known + price * used for known in sums for used in range(cores + 1)})
+        sums = sorted({0, *_some(more, _MOST_SUMS)})
+    return sums
 
 
 def _some(costs: list[NumberT], most: int) -> list[NumberT]:

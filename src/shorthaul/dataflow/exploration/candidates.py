@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.dataflow import tuning
+from shorthaul.dataflow.bounds.period_at_cost import sums_of
 from shorthaul.dataflow.exploration.enumeration import Points
 from shorthaul.dataflow.mapping.arrays import Instance
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
@@ -149,16 +149,9 @@ class Knowledge(Points):
 def budgets_of(instance: Instance, price: npt.NDArray[np.int64], count: int) -> list[int]:
     """Return the sums of core prices, rising; at most ``count`` of them."""
     kinds, counts = np.unique(price, return_counts=True)
-    sums = {0}
-    for kind, cores in zip(kinds.tolist(), counts.tolist(), strict=True):
-        most = min(cores, len(instance.tau))
-        sums = {total + kind * times for total in sums for times in range(most + 1)}
-        if len(sums) > tuning.MOST_SUMS_OF_PRICES:
-            ordered = sorted(sums)
-            sums = {ordered[i] for i in np.linspace(0, len(ordered) - 1, tuning.MOST_SUMS_OF_PRICES).astype(int)}
-    ordered = sorted(sums)
+    most = np.minimum(counts, len(instance.tau))
+    ordered = sums_of(dict(zip(kinds.tolist(), most.tolist(), strict=True)))
     if len(ordered) <= count:
         return ordered
     # dense where cores are few
-    chosen = np.geomspace(1, len(ordered), count).astype(int) - 1
-    return [ordered[i] for i in sorted(set(chosen.tolist()))]
+    return [ordered[i] for i in np.unique(np.geomspace(1, len(ordered), count).astype(int) - 1).tolist()]
