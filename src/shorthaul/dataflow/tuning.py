@@ -154,7 +154,7 @@ STEP_SHARES = (0.65, 0.35)
 #: then, so that an actor that moves finds no room for its buffers (least loads of 50 random actors 26,600 to 21,200).
 EXCHANGED = 0.5
 #: Where buffers exchange places, annealing starts from actors moved between tiles alone (80 random actors: loads of
-#: 46,500 in 0.03 CPU s, 48,600 to 52,100 in 0.4 without): its temperatures then; the share of the memories of cores that
+#: 46,500 in 0.03 CPU s, 48,600 in 0.4 without): its temperatures then; the share of the memories of cores that
 #: is counted on; moves over those of annealing, first and last temperatures, the weight of the loads' mean square.
 TILED_COOLING = (0.01, 0.0003)
 FILLED, TILING_MOVES, TILING = 0.8, 1.0, (0.1, 0.001, 0.1)
