@@ -69,13 +69,15 @@ def grown_balls(n: int, v: float, b: float, most: int) -> np.ndarray:
     """Return beta(R + 1) of the lemma on balanced rows around balls for 0 to ``most`` places."""
     radius = np.linspace(0, 2 + (most / v) ** (1 / n), 400_001)
     beta = v * (radius**n + b * radius ** max(0, n - 2))
-    at = np.interp(np.arange(1, most + 1), beta, radius) + 1
-    return np.array([0, *np.ceil(v * (at**n + b * at ** max(0, n - 2)) - 1e-6).astype(int)])
+    size = np.arange(1, most + 1)
+    at = np.interp(size, beta, radius) + 1
+    found = np.ceil(v * (at**n + b * at ** max(0, n - 2)) - 1e-6).astype(int)
+    return np.array([0, *np.where((n == 2) & (size < v * b), 3 * size, found)])
 
 
 @pytest.mark.parametrize(("n", "v", "b", "budget"), quick([
     (1, 2, 0, 90), (1, 1, 0, 24), (1, 7, 0, 160), (2, 0.5, 0, 130), (2, 1, 0, 200), (2, 1, 0.25, 300),
-    (2, 1, 0.5, 250), (3, 0.1, 0, 400), (3, 0.1, 3, 400),
+    (2, 1, 0.5, 250), (2, 5, 0.25, 880), (3, 0.1, 0, 400), (3, 0.1, 3, 400),
 ], [(1, 2, 0, 90), (2, 0.5, 0, 130)]))  # fmt: skip
 def test_no_rows_around_balls_are_worth_more(n: int, v: float, b: float, budget: int) -> None:
     c = n * v ** (1 / n)

@@ -166,7 +166,7 @@ def _pyramid(n: int, constant: sympy.Expr, base: Shape, apexes: tuple[Offset, ..
     )
     text = text if base.apexes else f"{text}\n{_PYRAMID}"
     is_thin = all(len(group) == 1 for group in (*base.apexes, apexes))
-    balls = base.balls and base.kind != "cross" and (is_thin or (n == 2 and float(c) < 4 + 1e-9))
+    balls = base.balls and base.kind != "cross" and (is_thin or n == 2)
     whole = base.whole and len(apexes) % 2 == 0
     return c, replace(base, name="a pyramid", because=text, whole=whole, apexes=(*base.apexes, apexes), balls=balls)
 

@@ -322,8 +322,7 @@ def _edge(item: Stencil, c: Number, rho: Number) -> Number:
     shape = item.given["shape"]
     thin = all(len(group) == 1 for group in shape.get("apexes", ()))
     kinds = ("line", "box") if shape.get("apexes") else ("line", "box", "cross")
-    flat = n == 2 and len(shape.get("apexes", ())) == 1 and as_decimal(combined(ast.Mult, c, c)) <= 16 * (1 + _ROUNDING)
-    has_balls = n <= 3 and shape["kind"] in kinds and (thin or flat)
+    has_balls = n <= 3 and shape["kind"] in kinds and (thin or n == 2)
     if box is not None or not number or not (has_balls or item.coupled):
         return edge
     L = combined(ast.Div, combined(ast.Mult, Fraction(n), rho), c)
