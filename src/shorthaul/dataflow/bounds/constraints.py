@@ -126,15 +126,15 @@ def constrained_instance(instance: Instance, constraints: Constraints) -> Instan
 
 def refuse_infeasible(
     application: Application, platform: Platform, constraints: Constraints, bounds: FrontBound, options: PlanOptions,
-    search: Search,
+    search: Search | None = None,
 ) -> None:  # fmt: skip
     """Raise :class:`InfeasibleError`, with all reasons, where bounds prove that no point keeps to the limits.
 
-    Bounds on the period are raised before they are told.
+    With a search, bounds on the period are raised before they are told.
     """
     if not (reasons := [*_reasons(application, platform, constraints, bounds, options)]):
         return
-    if constraints.deadline is not None and any(reason.place == constraints.deadline_of for reason in reasons):
+    if search is not None and any(reason.place == constraints.deadline_of for reason in reasons):
         bounds = raised_within(application, platform, constraints, bounds, options, search)
         reasons = [*_reasons(application, platform, constraints, bounds, options)]
     first, *further = reasons

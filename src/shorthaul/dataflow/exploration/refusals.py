@@ -34,7 +34,7 @@ def refusal(
         application, platform = constrained(instance.application, instance.platform, constraints), instance.platform
         bounds = raised_within(application, platform, constraints, bounds, options, search)
         if not all_known:
-            refuse_infeasible(application, platform, constraints, bounds, options, search)
+            refuse_infeasible(application, platform, constraints, bounds, options)
     if all_known and flag != "--max-cost":
         assert limit is not None
         low = int(limit) if place else max(int(limit), least_within(constraints, bounds) - 1)
