@@ -46,7 +46,8 @@ def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple
     if rules.granularity_is_native:
         natives = (machine.native_width, machine.native_height, machine.native_width)
         most = [*map(min, most, natives)]
-    even = _even(problem, item, most[2])
+    # Where native tiles bound the steps, halving leaves few boxes; running through short steps would take longer.
+    even = 0 if rules.granularity_is_native else _even(problem, item, most[2])
     high = np.array([[most[0], most[0]], [most[1], most[1]], [even, most[2]]], dtype=np.int64)
     low = np.array([[1, 1], [1, 1], [1, even + 1]], dtype=np.int64)
     pending = [(low, high)]
