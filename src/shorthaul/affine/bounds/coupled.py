@@ -75,7 +75,7 @@ def of_two(n: int, c: sympy.Expr, shape: Shape) -> sympy.Expr | None:
     """
     if n == 1:
         return c + 1
-    return sympy.Integer(4) if n == 2 and c**2 >= (8 if shape.has_balls(n) and not shape.apexes else 16) else None
+    return sympy.Integer(4) if n == 2 and c**2 >= (8 if shape.balls and not shape.apexes else 16) else None
 
 
 def _of_step(direct: Direct, name: str, source: str) -> Mapping[Offset, isl.Set]:

@@ -72,7 +72,7 @@ def test_no_set_has_fewer_neighbours(name: str) -> None:
     for places in [*sets, *_grown(offsets, rng)]:
         grown = _neighbours(places, offsets)
         assert len(grown) >= len(places) + float(constant) * len(places) ** ((n - 1) / n) - 1e-9
-        if found[1].has_balls(n):
+        if found[1].balls:
             v = (float(constant) / n) ** n
             b = 1 / 4 if len(found[1].apexes[-1]) > 1 else 0
             radius = max(0, len(places) / v - b) ** (1 / n)

@@ -36,10 +36,6 @@ class Shape:
     apexes: tuple[tuple[Offset, ...], ...] = ()
     balls: bool = True
 
-    def has_balls(self, n: int) -> bool:
-        """True if (2) is known in ``n`` dimensions."""
-        return n <= 3 and self.balls
-
     def document(self) -> dict[str, Any]:
         """Return the shape as data for a certificate."""
         return {
@@ -114,7 +110,7 @@ def isoperimetric_constant(offsets: frozenset[Offset], n: int | None = None) -> 
         rated = isoperimetric_constant(base, n - 1)
         if rated is not None:
             found.setdefault(*_pyramid(n, *rated, apexes))
-    return max(found.items(), key=lambda item: (round(float(item[0]), 9), item[1].has_balls(n)), default=None)
+    return max(found.items(), key=lambda item: (round(float(item[0]), 9), item[1].balls), default=None)
 
 
 def _pyramids(offsets: frozenset[Offset], n: int) -> Iterator[tuple[frozenset[Offset], tuple[Offset, ...]]]:
@@ -160,15 +156,11 @@ def _apexes(heights: Mapping[Offset, Offset], first: Offset) -> tuple[Offset, ..
 def _pyramid(n: int, constant: sympy.Expr, base: Shape, apexes: tuple[Offset, ...]) -> tuple[sympy.Expr, Shape]:
     """Return c for a base in n - 1 dimensions and places beside it, one at each height."""
     c = sympy.root(len(apexes) * (n * constant / (n - 1)) ** (n - 1), n)
-    text = (
-        f"N holds, at h = {len(apexes)} heights over a plane of {n - 1} dimensions, {_listed(apexes)}, and in that "
-        f"plane, without these, {base.name}: {base.because}"
-    )
-    text = text if base.apexes else f"{text}\n{_PYRAMID}"
-    is_thin = all(len(group) == 1 for group in (*base.apexes, apexes))
-    balls = base.balls and base.kind != "cross" and (is_thin or n == 2)
-    whole = base.whole and len(apexes) % 2 == 0
-    return c, replace(base, name="a pyramid", because=text, whole=whole, apexes=(*base.apexes, apexes), balls=balls)
+    text = f"N holds, at h = {len(apexes)} heights over a plane of {n - 1} dimensions, {_listed(apexes)}, and in that "
+    text += f"plane, without these, {base.name}: {base.because}" + ("" if base.apexes else f"\n{_PYRAMID}")
+    groups, whole = (*base.apexes, apexes), base.whole and len(apexes) % 2 == 0
+    balls = n == 2 or (n == 3 and base.balls and base.kind != "cross" and {1} == set(map(len, groups)))
+    return c, replace(base, name="a pyramid", because=text, whole=whole, apexes=groups, balls=balls)
 
 
 def _frames(offsets: frozenset[Offset], n: int) -> Iterator[tuple[Offset, tuple[Offset, ...]]]:
@@ -218,4 +210,4 @@ def _box(origin: Offset, edges: Sequence[Offset], sides: Sequence[int]) -> Shape
         f"that body and a box with sides {lengths}, and by Brunn and Minkowski |A + N| >= (|A|^(1/{n}) + "
         f"({volume})^(1/{n}))^{n}, of which (1) keeps the two largest terms."
     )
-    return Shape(f"a box of sides {list(sides)}", because, True, "box", origin, tuple(edges), tuple(sides))
+    return Shape(f"a box of sides {list(sides)}", because, True, "box", origin, tuple(edges), tuple(sides), (), n <= 3)

@@ -119,7 +119,7 @@ class Stencil:
 
     def is_sharp(self, events: int | None) -> bool:
         """True if parts of so many events have the sharper B of the lemma on balanced rows around balls."""
-        known = self.is_coupled or self.shape.has_balls(self.dimensions)
+        known = self.is_coupled or self.shape.balls
         return events is not None and self.box is None and known
 
     @property
