@@ -405,7 +405,7 @@ ROW_STRIP = 4
 
 
 class Slack(NamedTuple):
-    """Shares of loads that boxes may give up: for ``rows`` of more than one cell, and for ``strips`` of loops."""
+    """What boxes may load more: for long rows in memory, each counts so many words, and for ``strips`` of loops."""
 
     rows: float = 0.0
     strips: float = 0.0
@@ -413,6 +413,6 @@ class Slack(NamedTuple):
 
 #: Boxes are chosen by their loads alone.
 NO_SLACK: Final = Slack()
-#: What emitted C gives up for long rows and loops in program order (benchmarks/affine_code.py), and for strips: 0.3 is
-#: the only share tried.
-CODE_SLACK: Final = Slack(0.02, 0.3)
+#: What emitted C gives up for long rows (benchmarks/affine_speed.py: 0.2 to 7 the same tiles, 64 no room for strips),
+#: and for strips: 0.3 is the only share tried.
+CODE_SLACK: Final = Slack(0.2, 0.3)

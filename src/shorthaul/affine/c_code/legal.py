@@ -17,6 +17,7 @@ from shorthaul.affine.c_code.sinking import Sinking, plain_of
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.model import Program
+from shorthaul.affine.orders.borders.held import BorderedStep
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.boxes.storage import Storage, last_values
@@ -145,7 +146,13 @@ def _put_in_rows(
     """Put rows along memory in place of skewed coordinates inside of tiles; return ``upper`` with these tiles."""
     for at, (step, nest) in enumerate(zip(phases.steps, phases.nests, strict=True)):
         found = None if step is None or nest.remark else in_rows(step, sizes["S"], conflicts)
+        if found is None and not _walks_at_distances(step):
+            continue
         if found is None:
+            made = program_nest(conflicts.program, nest.names)
+            made = replace(made, remark="skewed tiles walk memory at distances: program order in its place")
+            phases.put(at, None, made)
+            orders[at] = examined(made, conflicts)
             continue
         made = nest_of(conflicts.program, found.step, at, sizes, found.entries)
         order = examined(made, conflicts)
@@ -154,6 +161,18 @@ def _put_in_rows(
             orders[at] = order
             upper = upper.instead({found.step.names[0]: found.step})
     return upper
+
+
+def _walks_at_distances(step: AnyStep | None) -> bool:
+    """True for skewed tiles over several rows of memory in which no statement goes along one.
+
+    A line is loaded for one element there; tiles of a single row have all of its lines.
+    """
+    inner = step.step if isinstance(step, FixedStep) else step
+    if not isinstance(inner, Step | BorderedStep) or inner.phase is None or inner.policy is None:
+        return False
+    width = len(next(iter(inner.phase.placement.values())))
+    return width > 2 and inner.phase.is_skewed and not inner.phase.along_memory(inner.policy.order)
 
 
 def as_it_is(upper: UpperBound | LevelOrder, flow: DataFlow, why: str) -> LegalOrder:

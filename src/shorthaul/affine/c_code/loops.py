@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
+from math import inf, prod
 from typing import Any
 
 import islpy as isl
@@ -221,6 +222,8 @@ class _Printer:
         if self.strips is None or len(chain) < 2:
             return None
         users = trees.calls_of(chain[-1].for_get_body()) or []
+        if len(users) * prod(len(trees.values_of(item)) or inf for item in chain[1:]) <= _MOST_UNROLLED:
+            return None  # compilers unroll these, and keep what they write in registers
         named = [(self.parts[name], values) for name, values in map(self._given, users)]
         parts = [part for part, _ in named]
         entries = [trees.entry(item, self.letter) for item in chain]

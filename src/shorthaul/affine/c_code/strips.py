@@ -15,7 +15,7 @@ from shorthaul.affine.c_code.legality import apart, lifted
 from shorthaul.affine.c_code.parts import Part
 from shorthaul.affine.integer_sets.dependences import Conflicts
 from shorthaul.affine.model import Program
-from shorthaul.affine.orders.placement import function_rows
+from shorthaul.affine.orders.tile_policy import subscript_factors
 from shorthaul.affine.tuning import STRIP
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
@@ -79,11 +79,10 @@ class Strips:
         accesses = (*statement.reads, statement.write, statement.write)
         kept = along = 0
         for item in accesses:
-            rows = function_rows(item.relation)
-            if rows is not None:
-                steps = [sum(abs(f) for f, move in zip(row.factors, moves, strict=True) if move) for row in rows]
-                kept += not any(steps)
-                along += steps[-1:] == [1] and not any(steps[:-1])
+            rows = subscript_factors(item.relation)
+            steps = [sum(abs(f) for f, move in zip(row, moves, strict=True) if move) for row in rows]
+            kept += not any(steps)
+            along += steps[-1:] == [1] and not any(steps[:-1])
         return kept, along if kept + along == len(accesses) else 0
 
 

@@ -107,10 +107,11 @@ class Boxes:
     def cost(self, step: AnyStep) -> float:
         """Return the loads of a phase into all memories, weighted; less where there is room for strips."""
         if id(step) not in self._costs:
-            loads = sum(weight * step.loads(self.parameters, words) for words, weight in self.weights.items())
             inner = step.step if isinstance(step, FixedStep) else step
-            strips = isinstance(inner, BoxStep) and inner.has_strips
-            self._costs[id(step)] = step, loads / (1 + self.slack.strips * strips)
+            loads = sum(weight * step.loads(self.parameters, words) for words, weight in self.weights.items())
+            # others have short rows too
+            share = inner.share(self.slack._replace(rows=0)) if isinstance(inner, BoxStep) else 1.0
+            self._costs[id(step)] = step, share * loads
         return self._costs[id(step)][1]
 
     def total(self, steps: Iterable[AnyStep]) -> float:

@@ -23,7 +23,7 @@ from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.model import Statement
-from shorthaul.affine.orders.placement import Distances, Loops, Placement, Read, function_rows
+from shorthaul.affine.orders.placement import Distances, Loops, Placement, Read, affine_row, function_rows
 from shorthaul.affine.orders.value_classes import INFINITE, Counted, ValueClass, value_classes
 from shorthaul.affine.tuning import (
     COMPARED_APART,
@@ -35,6 +35,8 @@ from shorthaul.affine.tuning import (
     STEPS_PER_RATE,
     WIDEST_FREE_ORDER,
 )
+
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
 
 class Counts:
@@ -188,11 +190,25 @@ class Phase:
 
 def memory_axis(statement: Statement) -> int | None:
     """Return the iterator that moves the last subscript of what is written by one, and no other subscript."""
-    *others, last = function_rows(statement.write.relation) or (None,)
-    if last is None:
-        return None
-    found = [at for at, factor in enumerate(last.factors) if abs(factor) == 1]
-    return next((at for at in found if not any(row.factors[at] for row in others if row is not None)), None)
+    *others, last = subscript_factors(statement.write.relation) or ((),)
+    found = [at for at, factor in enumerate(last) if abs(factor) == 1]
+    return next((at for at in found if not any(row[at] for row in others)), None)
+
+
+def subscript_factors(relation: isl.Map) -> list[tuple[int, ...]]:
+    """Return by how much iterators move each subscript, 2 where it is divided, as (t + 1) % 2."""
+    rows = function_rows(relation)
+    if rows is not None:
+        return [row.factors for row in rows]
+    pieces: list[isl.MultiAff] = []
+    isl.PwMultiAff.from_map(relation).foreach_piece(lambda _, value: pieces.append(value))
+    found = []
+    for at in range(relation.dim(_OUT)):
+        parts = [item.get_aff(at) for item in pieces]
+        row = affine_row(parts[0]) if len(parts) == 1 else None
+        moved = (2 * any(part.involves_dims(_IN, loop, 1) for part in parts) for loop in range(relation.dim(_IN)))
+        found.append(tuple(moved) if row is None else row.factors)
+    return found
 
 
 class Rates:

@@ -157,8 +157,8 @@ def _least(
     best: tuple[float, int, int] = inf, 0, len(made)
     for at in sorted(range(len(made)), key=lambda at: found[at].value if at < len(found) else 0.0):
         step = made[at]
-        share = 1 + slack.strips * step.has_strips
-        loads = step.loads_within(step.capacities[0], best[0] * share) / share
+        share = step.share(slack)
+        loads = step.loads_within(step.capacities[0], best[0] / share) * share
         if loads <= best[0]:
             best = min(best, (loads, smallest * step.room, at))
     return made[best[2]] if best[2] < len(made) else next(iter(made), None)
@@ -278,7 +278,7 @@ def refined(step: BoxStep, slack: Slack = NO_SLACK) -> BoxStep:
         step = replace(step, alive=None)  # what is alive takes long to count
 
     def counted(made: BoxStep) -> float:
-        return made.loads(made.sizes, made.capacities[0]) / (1 + slack.strips * made.has_strips)
+        return made.loads(made.sizes, made.capacities[0]) * made.share(slack)
 
     best, least = step, counted(step)
     with suppress(effort.OutOfEffortError):

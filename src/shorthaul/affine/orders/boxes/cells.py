@@ -131,6 +131,11 @@ class Cells:
             total = np.minimum(total, prod(edges[at] for at in self.loops))
         return total * self._counts(edges) if self.among else total
 
+    def in_lines(self, edges: Sequence[FloatArray] | Sequence[int], more: float) -> FloatArray | float:
+        """Return what a cell counts in boxes of these edges where every row in memory counts ``more`` cells."""
+        last = self.factors[-1] if self.factors else ()
+        return 1 + more / prod(np.asarray(edges[at]) for at, factor in enumerate(last) if factor)
+
     def _counts(self, edges: Sequence[FloatArray] | Sequence[int]) -> FloatArray:
         """Return 0 where boxes have all of the loops ``among``, 1 elsewhere."""
         whole = [np.asarray(edges[at]) >= extent for at, extent in self.among]

@@ -115,7 +115,8 @@ class Grouping:
         """Pairs of coordinates, each as long as a strip: along one a written element stays, along the other its row."""
         found = set()
         long = [at for at, extent in enumerate(self.extents) if extent >= STRIP]
-        for name, rows in self.placement.items():
+        deepest = max(len(rows[0].factors) for rows in self.placement.values())  # others are executed too seldom
+        for name, rows in ((name, rows) for name, rows in self.placement.items() if len(rows[0].factors) == deepest):
             key = self._key(name, self.flow.program.by_name[name].write)
             lines = () if key is None else key[0][2][0]
             stays = [at for at in long if any(rows[at].factors) and not any(line[at] for line in lines)]

@@ -245,19 +245,12 @@ class BoxSearch:
             outer = () if number else self.outer
             loads = visits * self._visited(within, edges, outer)[0] - first
             if self.slack != NO_SLACK:
-                share = (1 + self.slack.rows * self._short(edges)) / (1 + self.slack.strips * self._has_strips(edges))
-                loads *= share
+                loads /= 1 + self.slack.strips * self._has_strips(edges)
             total = total + level.weight * loads
             for at in (*outer, *self.tiled):
                 visits = visits * np.ceil(within[at] / edges[at])
             within = edges
         return total
-
-    def _short(self, edges: list[FloatArray]) -> FloatArray:
-        """Return how short rows are, on average over the groups: 1 for one cell, near 0 for many."""
-        last = [item.factors[-1] for item in self.cells if item.factors and any(item.factors[-1])]
-        rows = (np.prod([edges[at] for at, factor in enumerate(row) if factor], axis=0) for row in last)
-        return sum((1 / row for row in rows), np.zeros(len(edges[0]))) / max(1, len(last))
 
     def _has_strips(self, edges: list[FloatArray]) -> npt.NDArray[np.bool_]:
         """True if boxes have room for a strip of a loop in which an element that is written stays."""
@@ -326,7 +319,7 @@ class BoxSearch:
             for at in item.loops & set(self.tiled):
                 whole = list(edges)
                 whole[at] = within[at]
-                result[number, at] = np.asarray(item.count(whole), np.float64)
+                result[number, at] = np.asarray(item.count(whole), np.float64) * self._share(item, edges)
                 for other in (item.loops - {at}) & {*self.outer, *self.tiled} if exact else ():
                     # the last box along a loop is smaller
                     result[number, at] *= within[other] / (edges[other] * np.ceil(within[other] / edges[other]))
@@ -337,8 +330,12 @@ class BoxSearch:
         total = np.zeros(len(outside))
         for item in self.cells:
             if not item.loops & set(self.tiled):
-                total = total + item.count(edges) * (outside if item.loops & set(self.outer) else 1)
+                visits = outside if item.loops & set(self.outer) else 1
+                total = total + item.count(edges) * self._share(item, edges) * visits
         return total
+
+    def _share(self, item: Cells, edges: list[FloatArray]) -> FloatArray | float:
+        return item.in_lines(edges, self.slack.rows) if self.slack.rows else 1.0
 
 
 def edges_of(extent: int) -> list[int]:

@@ -17,7 +17,7 @@ from shorthaul.affine.orders.boxes.alive import Alive
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.regions import IntArray, boxes_in, within
 from shorthaul.affine.orders.tile_steps import AtSizes, Step
-from shorthaul.affine.tuning import MOST_COUNTS_KEPT, MOST_TOUCHED, PIECES_OF_A_RUN, STRIP
+from shorthaul.affine.tuning import MOST_COUNTS_KEPT, MOST_TOUCHED, NO_SLACK, PIECES_OF_A_RUN, STRIP, Slack
 
 
 @dataclass(frozen=True)
@@ -178,11 +178,18 @@ class BoxStep(AtSizes):
         held = self.spans
         return int(sum(item.count(held) for item in self.cells if item.loops.intersection(self.box.loops[-1:])))
 
-    @property
-    def has_strips(self) -> bool:
-        """True if boxes have room for a strip of a loop in which an element that is written stays."""
-        edges = dict(zip(self.box.loops, self.box.edges, strict=True))
-        return any(min(edges.get(at, STRIP), edges.get(along, STRIP)) >= STRIP for at, along in self.still)
+    def share(self, slack: Slack) -> float:
+        """Return what a load counts where rows in memory should be long, and strips of a loop have room.
+
+        A strip is one along which an element that is written stays.
+        """
+        if slack == NO_SLACK:
+            return 1.0
+        edges, spans = dict(zip(self.box.loops, self.box.edges, strict=True)), self.spans
+        strips = any(min(edges.get(at, STRIP), edges.get(along, STRIP)) >= STRIP for at, along in self.still)
+        words = [self._loads(item, self.capacities[-1]) + item.fresh for item in self.cells]
+        lines = sum(count * item.in_lines(spans, slack.rows) for item, count in zip(self.cells, words, strict=True))
+        return float(lines) / max(1.0, sum(words)) / (1 + slack.strips * strips)
 
     @property
     def rate(self) -> float:

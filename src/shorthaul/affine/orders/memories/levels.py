@@ -84,7 +84,7 @@ def at_levels(
                     made = make()
                     found[key] += [] if made is None else [made]
         best = min(found[key], key=boxes.cost, default=None)
-        return step if best is None or boxes.cost(best) >= (1 + slack.rows) * boxes.cost(step) else best
+        return step if best is None or boxes.cost(best) >= boxes.cost(step) else best
 
     candidates: list[LevelOrder] = []
     with nullcontext() if search is None else effort.charged_to(search):
