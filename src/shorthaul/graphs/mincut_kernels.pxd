@@ -10,5 +10,4 @@ cdef class Network:
     cdef long long[::1] cursor
 
 cdef void group_arcs(Network net) noexcept nogil
-cdef long long flow_of(Network net, long long source, long long sink, long long enough) noexcept nogil
 cdef long long push_phase(Network net, long long source, long long sink, long long enough) noexcept nogil

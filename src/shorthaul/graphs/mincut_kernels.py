@@ -52,21 +52,6 @@ def group_arcs(net: Network) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def flow_of(
-    net: Network, source: cython.longlong, sink: cython.longlong, enough: cython.longlong
-) -> cython.longlong:  # fmt: skip
-    """Return the maximum flow, or some value of at least ``enough`` once that is reached."""
-    flow: cython.longlong = 0
-    pushed: cython.longlong = 1
-    while flow < enough and pushed > 0:
-        pushed = push_phase(net, source, sink, enough - flow)
-        flow += pushed
-    return flow
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def push_phase(
     net: Network, source: cython.longlong, sink: cython.longlong, enough: cython.longlong
 ) -> cython.longlong:  # fmt: skip
@@ -152,7 +137,11 @@ def max_flow(
     Arc 2 i + 1 is the reverse of arc 2 i. ``capacities`` hold the residual capacities afterwards.
     """
     net = Network(n, tails, heads, capacities)
+    flow: cython.longlong = 0
+    pushed: cython.longlong = 1
     with cython.nogil:
         group_arcs(net)
-        flow = flow_of(net, source, sink, enough)
+        while flow < enough and pushed > 0:
+            pushed = push_phase(net, source, sink, enough - flow)
+            flow += pushed
     return int(flow)

@@ -217,7 +217,7 @@ def likely(cdag: Cdag, rng: np.random.Generator) -> list[dict[str, Any]]:
     values = rng.permutation([*some, *np.flatnonzero(cdag.given).tolist()])
     read = values[: int(rng.integers(max(1, len(values) // 2), len(values) + 1))].tolist()
     return [
-        {"kind": "moment", "of": rng.choice([None, *range(cdag.n)]), "levels": np.sort(levels).tolist()},
+        {"kind": "moment", "levels": np.sort(levels).tolist()},
         {"kind": "gather", "stretch": int(rng.integers(1, 3)), "charge": float(rng.choice([0.5, 1, 4 / 3, 1.5, 2])),
          "sums": rng.permutation(adds)[: int(rng.integers(1, len(adds) + 1))].tolist()},
         {"kind": "successor", "nodes": some, "prices": rng.integers(0, 9000, len(some)).tolist(), "values": read},

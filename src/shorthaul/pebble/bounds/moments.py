@@ -6,8 +6,7 @@ that every node of it needs is. The first nodes of deeper levels follow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,25 +21,22 @@ from shorthaul.pebble.model import Cdag, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A lower bound on the traffic beyond inputs and outputs, and the nodes that it is about.
+    """A lower bound on the traffic beyond inputs and outputs, and the nodes that it is about: all.
 
-    ``levels`` are those between whose first nodes it counts, ``top`` is the node that needs all others, -1 if there is
-    none. ``is_whole`` tells that all levels were looked at.
+    It counts between the first nodes of ``levels``. ``is_whole`` tells that all levels were looked at.
     """
 
     excess: int
     nodes: IntArray
     levels: tuple[int, ...] = ()
-    top: int = -1
     is_whole: bool = True
 
     def pieces(self) -> list[Piece]:
         """Return the bound as one piece."""
         return [Piece(self.nodes, self.excess, self._shown, 1)] if self.excess else []
 
-    def _shown(self, cdag: Cdag) -> list[dict[str, Any]]:
-        of = None if self.top < 0 else cdag.id_of(self.top)
-        return [{"kind": "moment", "of": of, "levels": list(self.levels)}]
+    def _shown(self, _: Cdag) -> list[dict[str, Any]]:
+        return [{"kind": "moment", "levels": list(self.levels)}]
 
 
 def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found:
@@ -50,59 +46,37 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
     computed. What they read, and what every node of the first level needs too, was in fast memory before; so it is in
     the room that the first one leaves, or is loaded between the two, and it was stored if it was computed and is no
     output. Its store is charged where it is read last, on the later level or above. The most over all chains of levels
-    is taken, in the whole graph and in what its deepest node is computed from. More than the narrowest levels are
-    looked at only where these bring something. With ``recompute`` only inputs count.
+    is taken. More than the narrowest levels are looked at only where these bring something. With ``recompute`` only
+    inputs count.
 
     >>> from shorthaul.pebble.workloads.sparse import cg
     >>> excess(cg(n=6, percent=60.0, k=4, most=1, seed=0), 14, recompute=False, search=Search()).excess > 20
     True
     """
-    best = Found(0, np.empty(0, dtype=np.int64))
     effort = (cdag.n + cdag.edges) / tuning.PASS_RATE
     if effort > search.left():
-        return best
+        return Found(0, np.empty(0, dtype=np.int64))
     search.spend(effort)
     depth = layers(cdag.children, cdag.order)
-    for (chosen, top), share in zip(_parts(cdag, depth), (0.5, 1.0), strict=False):
-        order = chosen[np.argsort(depth[chosen], kind="stable")]
-        part = search.part(share)
-        if part.left() <= 0:
-            break
-        first = min(1.0, max(tuning.MOMENTS_FIRST, tuning.MOMENTS_FIRST_EFFORT * len(order) / part.left()))
-        found = _chained(cdag, budget, order, depth, recompute=recompute, search=part.part(first))
-        if found.excess and not found.is_whole:
-            more = _chained(cdag, budget, order, depth, recompute=recompute, search=part)
-            found = max(found, more, key=lambda one: one.excess)
-        if found.excess > best.excess:
-            best = replace(found, top=top)
-    return best
-
-
-def _parts(cdag: Cdag, depth: IntArray) -> Iterator[tuple[IntArray, int]]:
-    """Yield all nodes, and a deepest node with what it needs and itself."""
-    yield np.arange(cdag.n), -1
-    from scipy.sparse import csr_array  # takes long to import
-    from scipy.sparse.csgraph import breadth_first_order
-
-    top = int(depth.argmax())
-    graph = csr_array((np.ones(cdag.edges), cdag.parents.targets, cdag.parents.starts), shape=(cdag.n, cdag.n))
-    needed = breadth_first_order(graph, top, return_predecessors=False)
-    if len(needed) < cdag.n:
-        yield np.sort(needed).astype(np.int64), top
+    order = np.argsort(depth, kind="stable")
+    first = min(1.0, max(tuning.MOMENTS_FIRST, tuning.MOMENTS_FIRST_EFFORT * cdag.n / max(search.left(), 1e-9)))
+    found = _chained(cdag, budget, order, depth, recompute=recompute, search=search.part(first))
+    if found.excess and not found.is_whole:
+        more = _chained(cdag, budget, order, depth, recompute=recompute, search=search)
+        found = max(found, more, key=lambda one: one.excess)
+    return found
 
 
 def _chained(cdag: Cdag, budget: int, order: IntArray, depth: IntArray, *, recompute: bool, search: Search) -> Found:
-    """Return the bound of some nodes that hold all their ancestors, in the order of their depth.
+    """Return the bound of all nodes, in the order of their depth.
 
     Where the effort is not enough for all levels, it is that of the narrowest ones.
     """
     n, level = len(order), depth[order]
     sizes, weights, given = np.bincount(level), cdag.weights[order], cdag.given[order]
-    number = np.full(cdag.n, -1, dtype=np.int64)
+    number = np.empty(n, dtype=np.int64)
     number[order] = np.arange(n)
-    sources, targets = (number[ends] for ends in cdag.edge_arrays())
-    inner = targets >= 0
-    tails, heads = sources[inner], targets[inner]
+    tails, heads = (number[ends] for ends in cdag.edge_arrays())
     links = sizes + np.bincount(level[heads], minlength=len(sizes))
     # Of levels as narrow as each other drawn ones: these lie far apart.
     ranked = np.lexsort((search.generator().permutation(len(sizes)), sizes))

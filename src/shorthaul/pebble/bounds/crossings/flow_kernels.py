@@ -332,18 +332,19 @@ def _past(
     return _laid(flow, part, least, room, False)
 
 
-def past(flow: Flow, node: int, budget: int, least: int, most: int, is_common: bool) -> int:
+def past(
+    flow: Flow, node: cython.longlong, budget: cython.longlong, least: cython.longlong, most: cython.Py_ssize_t,
+    is_common: cython.bint,
+) -> int:  # fmt: skip
     """Find the paths past a node that charge most beyond the prices of their nodes; return what they charge.
 
     With ``is_common`` they end at what reads the node, and begin at what all its readers need. ``nodes`` and ``then``
     list them, ``count`` nodes of a ``price`` in all.
     """
     moved: cython.longlong
-    v: cython.longlong = node
-    b: cython.longlong = budget
-    w: cython.longlong = least
-    m: cython.Py_ssize_t = most
-    before_readers: cython.bint = is_common
     with cython.nogil:
-        moved = _before_readers(flow, v, b, w, m) if before_readers else _past(flow, v, b, w, m)
+        if is_common:
+            moved = _before_readers(flow, node, budget, least, most)
+        else:
+            moved = _past(flow, node, budget, least, most)
     return int(moved)

@@ -23,8 +23,7 @@ cdef class Paths:
     cdef long long[::1] hops
     cdef long long[::1] queue
     cdef long long[::1] seen
-    cdef long long[::1] used  # stamps of states on ways found in one look
-    cdef long long[::1] ends  # nodes where these ways end; of a node, the next one of its level
+    cdef long long[::1] ends  # nodes where ways found in one look end; of a node, the next one of its level
     cdef long long[::1] first  # by level
     cdef unsigned long long[::1] needs  # starts that a node needs, as bits
     cdef long long[::1] names  # drawn; sums of names tell sets of starts

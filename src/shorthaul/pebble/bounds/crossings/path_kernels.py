@@ -50,7 +50,6 @@ class Paths:
         self.hops = np.empty(2 * n, np.int64)
         self.queue = np.empty(2 * n, np.int64)
         self.seen = np.zeros(n, np.int64)
-        self.used = np.zeros(2 * n, np.int64)
         self.ends = np.empty(n, np.int64)
         self.first = np.full(n, -1, np.int64)
         self.needs = np.empty(n, np.uint64)
@@ -140,14 +139,14 @@ def _lay_all(paths: Paths, part: cython.longlong, longest: cython.longlong) -> c
             break
         for i in range(count):
             state = 2 * paths.ends[i] + 1
-            while state >= 0 and paths.used[state] != paths.stamp:
+            while state >= 0 and paths.met[state] == paths.stamp:
                 state = paths.back[state]
                 paths.work += 4
             if state >= 0:
                 continue
             state = 2 * paths.ends[i] + 1
             while state >= 0:
-                paths.used[state] = paths.stamp
+                paths.met[state] = 0
                 state = paths.back[state]
             lay(paths.back, paths.queue, paths.after, paths.before, paths.ends[i])
 

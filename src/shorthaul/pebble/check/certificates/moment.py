@@ -1,12 +1,11 @@
 """Loads between moments that follow one another, verified: the first nodes of levels that are ever deeper.
 
-A level holds the nodes of one depth (1 and more for computed ones), in the whole graph, or among ``of`` and what it
-needs. When the first node of a level is computed, nothing deeper is, but all that every node of the level needs was.
-Up to the first node of the next of the ``levels``, what that one needs above the first level is computed. What it reads
-of what every node of the first level needs is in the room that the first node left, or is loaded in between, and stored
-before if it was computed; its store counts in the stretch in which it is read last. The room is that beside the first
-node and those of its operands that nothing deeper reads. The least over all nodes that may be the first holds. Where
-values may be computed again, inputs alone count.
+A level holds the nodes of one depth (1 and more for computed ones). When the first node of a level is computed, nothing
+deeper is, but all that every node of the level needs was. Up to the first node of the next of the ``levels``, what that
+one needs above the first level is computed. What it reads of what every node of the first level needs is in the room
+that the first node left, or is loaded in between, and stored before if it was computed; its store counts in the stretch
+in which it is read last. The room is that beside the first node and those of its operands that nothing deeper reads.
+The least over all nodes that may be the first holds. Where values may be computed again, inputs alone count.
 """
 
 from __future__ import annotations
@@ -28,39 +27,24 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
         raise WrongError("levels must be two integers and more")
     if any(one >= other for one, other in pairwise(levels)):
         raise WrongError("levels must ascend")
-    named = part.get("of")
-    chosen = _needed(game, None if named is None else game.node(named))
-    moments = _Moments(game, chosen)
+    moments = _Moments(game)
     if levels[0] < 0 or levels[-1] >= len(moments.rows):
         raise WrongError(f"levels must be from 0 to {len(moments.rows) - 1}")
     moved = sum(moments.between(one, other) for one, other in pairwise(levels))
-    return Proven(moved, np.array(chosen, dtype=np.int64))
-
-
-def _needed(game: Game, top: int | None) -> list[int]:
-    """Return all nodes, or one and all that it needs."""
-    if top is None:
-        return list(range(game.cdag.n))
-    found, ahead = {top}, [top]
-    while ahead:
-        for operand in game.operands()[ahead.pop()]:
-            if operand not in found:
-                found.add(operand)
-                ahead.append(operand)
-    return sorted(found)
+    return Proven(moved, np.arange(game.cdag.n))
 
 
 class _Moments:
-    """Some nodes, with all that they need, by levels."""
+    """All nodes by levels."""
 
-    def __init__(self, game: Game, chosen: list[int]) -> None:
+    def __init__(self, game: Game) -> None:
         self._operands, self._level = game.operands(), [level - 1 for level in game.levels()]
         self._weights: list[int] = game.cdag.weights.tolist()
         self._given: list[bool] = game.cdag.given.tolist()
         self._budget, self._recompute = game.budget, game.recompute
-        self.rows: list[list[int]] = [[] for _ in range(1 + max(self._level[node] for node in chosen))]
+        self.rows: list[list[int]] = [[] for _ in range(1 + max(self._level))]
         self._last = [-1] * game.cdag.n  # the deepest level that reads a node
-        for node in chosen:
+        for node in range(game.cdag.n):
             self.rows[self._level[node]].append(node)
             for operand in self._operands[node]:
                 self._last[operand] = max(self._last[operand], self._level[node])
