@@ -172,7 +172,8 @@ def in_windows(placement: Placement, reads: Iterable[Read]) -> tuple[Placement, 
     """Return a placement with what is read in windows in the middle of these, and their loops; None if it is so.
 
     A statement without the loops of a filter stands at one place of them. Where boxes are not cut along these, it may
-    be any: that at which its cells are those that are read there.
+    be any: that at which its cells are those that are read there. Of a row that is read whole, as by the matrix of a
+    recurrence, every element stands where it is read; boxes are not cut along the row then either.
     """
     result, moved = dict(placement), set[int]()
     for read in reads:
@@ -189,9 +190,10 @@ def in_windows(placement: Placement, reads: Iterable[Read]) -> tuple[Placement, 
             left = user[at].plus(Row(factors).after(known), -1)
             same = [Row(tuple(int(at == k) for k in range(len(value)))) for at in range(len(value))]
             place = Row(factors, left.parameters, left.constant).after((*same, *(own[at] for at in kept)))
-            if not any(place.factors) and place != own[at]:
+            if place != own[at]:
                 result[source] = (*result[source][:at], place, *result[source][at + 1 :])
-                moved.add(at)
+                told = [k for k in kept if any(a and b for a, b in zip(own[k].factors, place.factors, strict=True))]
+                moved |= {at, *told}
     return (result, frozenset(moved)) if moved else None
 
 
