@@ -12,7 +12,7 @@ from tests.affine.derived import bound_of, quick
 
 from shorthaul.affine.bounds.partition.isoperimetry import isoperimetric_constant
 from shorthaul.affine.integer_sets.leading_term import S
-from shorthaul.affine.proofs import balls, columns, lemmas, line_ends, moments_of_play, walls, whole_rows
+from shorthaul.affine.proofs import balls, columns, lemmas, line_ends, lines, moments_of_play, walls, whole_rows
 
 #: One kernel for every kind of argument.
 KERNELS = quick(
@@ -101,6 +101,7 @@ def test_the_page_of_theorems_states_every_lemma() -> None:
         **vars(columns),
         **vars(balls),
         **vars(line_ends),
+        **vars(lines),
         **vars(walls),
     }
     known = [item for item in stated.values() if isinstance(item, lemmas.Lemma)]

@@ -23,7 +23,7 @@ from functools import reduce
 import islpy as isl
 
 from shorthaul.affine.bounds.names import place_of, subscripts, with_places
-from shorthaul.affine.bounds.partition.k_partition import few_values
+from shorthaul.affine.bounds.partition.brascamp_lieb import few_values
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.model import Statement

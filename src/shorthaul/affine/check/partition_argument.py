@@ -55,6 +55,12 @@ class Part(OnDomain):
                     found = found.union(level.intersect_range(isl.UnionSet.from_set(item)).reverse())
         return found
 
+    @property
+    def has_own_on_chains(self) -> bool:
+        """True if a path of a chain has own vertices."""
+        pairs = zip(self.chains, self.families, strict=True)
+        return any(chain and _names(level.range()) & self.own for chain, levels in pairs for level in levels[:-1])
+
     def vertices(self, family: int) -> isl.UnionSet:
         """Return every vertex of the family's paths."""
         return union_of_sets(level.range() for level in self.levels[family])
@@ -103,6 +109,29 @@ class Argument:
     def classes(self, family: int) -> Space:
         """Return rows whose values tell the classes of a family apart."""
         return across(self.kernels[family], self.width)
+
+    @cached_property
+    def inner(self) -> isl.UnionMap:
+        """Own vertex -> the instances on whose paths it is."""
+        return union_of_maps(part.inner for part in self.parts)
+
+    @cached_property
+    def times_own(self) -> int:
+        """Of how many instances an own vertex may be: one, or one of each part; 0 if there are none."""
+        if not self.parts[0].own:
+            return 0
+        return 1 if self.inner.is_single_valued() else len(self.parts)
+
+    def has_classes_apart(self, family: int) -> bool:
+        """True if parts are moved apart so that none has a class of another one, and they share vertices."""
+        if self.moved is None:
+            return False
+        row = [int(at == self.moved) for at in range(self.width)]
+        return spanned([*self.kernels[family], row]) != self.kernels[family] and self._have_common(family)
+
+    def _have_common(self, family: int) -> bool:
+        own = [part.vertices(family) for part in self.parts]
+        return any(not a.intersect(b).is_empty() for a, b in itertools.combinations(own, 2))
 
 
 def argument_of(given: Mapping[str, Any], reads: Reads) -> Argument:
@@ -167,9 +196,9 @@ def wrong_for_all_sizes(item: Argument, reads: Reads) -> Iterator[str]:
     everything = item.vertices(0)
     for family in range(1, len(item.chains)):
         everything = everything.union(item.vertices(family))
-    kept = union_of_maps(part.inner for part in item.parts)
+    kept = item.inner
     everything = everything.union(kept.domain()).union(item.ends.range())
-    if not kept.is_single_valued():
+    if item.times_own > 1 and any(not part.inner.is_single_valued() or part.has_own_on_chains for part in item.parts):
         yield "an own vertex is on the paths of two instances"
     counted = union_of_sets(part.points for part in item.parts)
     if not kept.domain().intersect(item.sources.union(needed).union(counted)).is_empty():
@@ -235,25 +264,18 @@ def _wrong_classes(item: Argument, family: int) -> Iterator[str]:
         if not own.is_single_valued():
             yield f"family {family}: a vertex is on paths of two classes of {part.statement}"
         together = together.union(own)
-    single = bool(together.is_single_valued())
+    single = bool(together.is_single_valued()) and not item.has_classes_apart(family)
     if item.folds[family] != (1 if single else len(item.parts)) or (item.chains[family] and not single):
         yield f"family {family}: a vertex is in more classes, or fewer, than the fold says"
 
 
 def _wrong_places(item: Argument) -> Iterator[str]:
-    """Yield where parts meet in the common space, or cannot be moved apart."""
+    """Yield where parts meet in the common space, or are moved apart without need."""
     unit = [[int(a == b) for b in range(item.width)] for a in range(item.width)]
     images = [part.placed(unit).range() for part in item.parts]
     meet = any(not a.intersect(b).is_empty() for a, b in itertools.combinations(images, 2))
     if meet != (item.moved is not None):
         yield "parts meet in the common space, or are moved apart without need"
-    if item.moved is None:
-        return
-    for family, kernel in enumerate(item.kernels):
-        own = [part.vertices(family) for part in item.parts]
-        shared = any(not a.intersect(b).is_empty() for a, b in itertools.combinations(own, 2))
-        if shared and spanned([*kernel, unit[item.moved]]) != kernel:
-            yield f"family {family}: parts that share its vertices are moved apart"
 
 
 def _needed_sources(item: Argument) -> isl.UnionSet:
@@ -364,7 +386,7 @@ def most_instances(item: Argument, sizes: Mapping[str, int], events: Fraction) -
     """Return U: the most instances in one segment of so many events."""
     K: Number = sizes["S"] + events
     most = _most_without_own(item, sizes, K)
-    return combined(ast.Add, most, K) if item.parts[0].own else most
+    return combined(ast.Add, most, combined(ast.Mult, Fraction(item.times_own), K))
 
 
 def _most_without_own(item: Argument, sizes: Mapping[str, int], K: Number) -> Number:

@@ -127,6 +127,8 @@ def _mirrored_axes(item: Argument) -> tuple[int, int, int, int] | None:
         or len(item.parts) != 2
         or sorted(item.folds) != [1, 1, 2]
         or sum(item.chains) != 1
+        or item.moved is not None
+        or item.times_own > 1
     ):
         return None
     if sorted(item.kernels) != sorted(spanned([row]) for row in unit):

@@ -6,7 +6,7 @@ Paths are followed in the program as it is executed; nothing here is known from 
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -85,7 +85,7 @@ def wrong_at(
     classes: list[dict[Vertex, set[tuple[int, ...]]]] = [defaultdict(set) for _ in item.chains]
     inner: set[tuple[Vertex, Vertex]] = set()
     total = 0
-    for part in item.parts:
+    for number, part in enumerate(item.parts):
         inside = sorted(points_of(part.points, known, sizes))
         total += len(inside)
         everything.update(inside)
@@ -103,7 +103,7 @@ def wrong_at(
                 kept = [one for one in path if one[0] not in part.own]
                 owners[family].update(kept)
                 for one in kept:
-                    classes[family][one].add(of_class[vertex])
+                    classes[family][one].add((*of_class[vertex], number * item.has_classes_apart(family)))
                 last = path[-1] if path else vertex
                 if last in ends and not part.chains[family]:
                     users[last].add(vertex)
@@ -114,10 +114,10 @@ def wrong_at(
                 elif of_class[last] != of_class[vertex]:
                     yield f"the chain of family {family} that ends in {vertex} leads into another class"
     yield from _meeting(item, owners, classes)
-    alone = {one for one, _ in inner}
-    if len(alone) < len(inner) or alone & (sources | everything):
+    alone = Counter(one for one, _ in inner)
+    if max(alone.values(), default=0) > item.times_own or alone.keys() & (sources | everything):
         yield "an own vertex is on the paths of two instances, a source, or an instance that is counted"
-    if alone.union(*owners, ends.values()) - sources != spill - sources:
+    if {*alone}.union(*owners, ends.values()) - sources != spill - sources:
         yield "the may-spill set is not that of the vertices of the paths"
     yield from wrong_ends_at(item, operands, users, everything, ends)
     yield from wrong_counts(item, total, len(sources), sizes, capacities)

@@ -74,7 +74,9 @@ source. Let loads of own vertices be events, and let P be the instances that a s
 Then P has a part B, |B| <= S + r, such that the lemma on cuts holds for P - B in place of P, with own vertices
 left out of the families: of these, families with disjoint vertices have disjoint cuts, at most S + r in all.
 If instances of D follow one another on every line, p after p - delta, and the chain leads from each to the one
-before it, there is even a cut for every run: a longest sequence p, p + delta, p + 2 delta, ... in P - B.""",
+before it, there is even a cut for every run: a longest sequence p, p + delta, p + 2 delta, ... in P - B.
+Where D is of m statements, an own vertex may be on paths of one instance of each of them, if it is on no chain; then
+|B| <= m (S + r), and all but the sentence on runs holds.""",
     """\
 Let B be the instances of P of which an own vertex is a cut on some path. Each such vertex was in memory at the
 beginning or is loaded, and is of one instance; let there be x of them, |B| <= x <= S + r. Every cut of p in P - B
@@ -83,7 +85,9 @@ instance before it be in B. Then an own vertex of that instance, one of the x, s
 with disjoint vertices at most one has that instance among them, and there it is on one line: different lines have
 different ones. Together these are at most (S + r - x) + x. Let p be the first of a run. If p - delta is not in D, p
 is the first on its line. If it is in D and not computed, it is the cut, as own vertices of p are none. Else it is
-in B, and an own vertex of it stands for the run. Different runs have different ones.""",
+in B, and an own vertex of it stands for the run. Different runs have different ones.
+Of m statements |B| <= m x. A line of P - B is one of P. The first instance of P on it has a cut, which is on a chain
+and so no own vertex, as cuts of P - B on other paths are none: at most S + r - x in all.""",
 )
 
 BRASCAMP_LIEB = Lemma(
@@ -166,41 +170,6 @@ two families were in fast memory then or stand for events. Let t lines of these 
 such sums: t vertices of chains, and t <= M b. So L I + t (1 + L / M) <= K - x, and the instances, at most one for a
 row and a line, are at most I t <= (K - x)^2 / (4 L (1 + L / M)). With M x added this is convex in x, so largest at
 x = 0 or x = K.""",
-)
-
-LINES = Lemma(
-    "lines in a plane",
-    """\
-Let instances D have places in a plane, or in planes beside one another, and families of paths: from every p in D to a
-vertex that p reads, from there to one that this reads, and so on to a source. For every family let each vertex be on
-paths from one line of a direction only; families have disjoint vertices. Let there be w families, m those of the
-direction that most have, or w / 2 if these are fewer. If a stretch with r events computes the instances P of D, then
-|P| <= (S + r)^2 / (4 m (w - m)).""",
-    """\
-Follow a path from p in P. The first vertex that the stretch does not compute was in fast memory when it began or is
-loaded, as its reader is computed; if there is none, the stretch computes the source, or loads it: an event. The vertex
-found is on paths from one line only, so a family has as many of them as P has lines of its direction, and all families
-w different ones or more, one each: sum of w_q n_q <= K = S + r, for w_q families of direction q and n_q lines. In a
-plane |P| <= product of n_q^(s_q) if s_q <= 1 and all s_q add up to 2 (discrete Brascamp-Lieb inequality: a line in the
-kernel of one projection is seen by all others, whose exponents add up to 1 or more). Over planes these add up to no
-more than the product of the sums (Hoelder). By Lagrange the product is at most (K / 2)^2 times the product of (s_q /
-w_q)^(s_q). With s_q = 2 w_q / w it is (K / w)^2. If more than half are of one direction, its s is 1, the others' are
-w_q / (w - m), and it is K^2 / (4 m (w - m)).""",
-)
-
-SQUARES = Lemma(
-    "squares",
-    """\
-Let instances have places in a plane, or in planes beside one another, and let every p in D read the values of the
-places p - u, p - v and p - u - v, for two vectors of the plane that are no multiples of one another. Let different
-places have different values, that of an instance's place its own, and those of places of no instance in D be sources.
-If a stretch with r events computes the instances P of D, with a lines along u and b lines along v, then among these
-values are at least a + b that were in fast memory when it began, or that are loaded or are sources computed in it.
-In the lemma on lines in a plane they count as a family along u and one along v.""",
-    """\
-Let Q be P with the places p - u. On every line along u the last place of P in the direction of -u adds one, so Q has
-at least a more. Let R be Q with the places q - v: as many more as Q has lines along v, b at least. R without P, a + b
-places or more, are places whose values are read by P; the stretch does not compute them as instances of D.""",
 )
 
 SYMMETRIC = Lemma(

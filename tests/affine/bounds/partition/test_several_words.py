@@ -53,10 +53,19 @@ BODIES = {
         ),
         25 * N**2 / (4 * S),
     ),
+    # A sums and J bodies: A + 2 J <= 2 S, as x[i] may be among x[j], so at most A J of 2 N^2 terms in a segment
+    "forces": (
+        body(
+            "double r = (x[i] - x[j]) * (y[i] - y[j]); f[i] += r * (x[i] - x[j]); g[i] += r * (y[i] - y[j]);",
+            "double x[N], double y[N], double f[N], double g[N]",
+            "for (int i = 0; i < N; i++) for (int j = 0; j < N; j++)",
+        ),
+        4 * N**2 / S,
+    ),
 }
 
 
-@pytest.mark.parametrize("name", quick(BODIES, ("bodies",)))
+@pytest.mark.parametrize("name", quick(BODIES, ("bodies", "forces")))
 def test_every_word_of_a_place_counts(name: str) -> None:
     text, leading = BODIES[name]
     program = program_from_text(text)

@@ -18,17 +18,20 @@ The floating-point optimum is only a proposal: it is rounded to fractions and ev
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
+import islpy as isl
 import numpy as np
 import sympy
 
+from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.integer_sets.subspaces import Subspace, image_rank, lattice, span, unit
 
+_SET = isl.dim_type.set
 _DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 24, 60)
 
 
@@ -138,11 +141,13 @@ def best_exponents(
     dimensions: int,
     cliques: tuple[tuple[int, ...], ...],
     limit: Limit | None = None,
+    folds: tuple[int, ...] | None = None,
 ) -> Exponents | None:
     """Return exponents of least sum and clique weights that make the bound on |P| least, checked exactly.
 
-    ``cliques`` are sets of projections whose sizes may be added: sum over a clique of |phi_j(P)| <= K. Returns None if
-    no admissible exponents exist, if their sum is 1 (no reuse to argue with) or if rounding fails.
+    ``cliques`` are sets of projections whose sizes may be added: sum over a clique of |phi_j(P)| / fold_j <= K, with
+    ``folds`` of 1 if none are given. Returns None if no admissible exponents exist, if their sum is 1 (no reuse to
+    argue with) or if rounding fails.
     """
     from scipy.optimize import minimize
 
@@ -151,8 +156,10 @@ def best_exponents(
     sigma = least_sum(spaces, dimensions, limit)
     if rows is None or sigma is None or sigma <= 1:
         return None
-    count = len(spaces)
-    member = np.array([[float(sum(kernels[j] == one for j in clique)) for clique in cliques] for one in spaces])
+    count, folds = len(spaces), folds or (1,) * len(kernels)
+    member = np.array(
+        [[sum(1 / folds[j] for j in clique if kernels[j] == one) for clique in cliques] for one in spaces]
+    )
 
     def logarithm(x: np.ndarray) -> float:
         s, beta = x[:count], member @ x[width:]
@@ -172,16 +179,52 @@ def best_exponents(
     )
     near = _nearest_equal(found.x[width:], member)
     made = (
-        _rounded(found.x[:width], _shares(near, denominator), kernels, rows, sigma, cliques, limit)
+        _rounded(found.x[:width], _shares(near, denominator), kernels, folds, rows, sigma, cliques, limit)
         for denominator in ((1,) if len(cliques) == 1 else (*_DENOMINATORS, len(cliques)))
     )
     return max(filter(None, made), key=lambda item: round(item.coefficient(), 6), default=None)
+
+
+def few_values(
+    domain: isl.Set, small: Sequence[str], sizes: Mapping[str, int], among: Collection[int] | None = None
+) -> Limit | None:
+    """Return the coordinates that take a number of values that is constant, or depends on ``small`` parameters only.
+
+    None if there are none. ``sizes`` are those at which arguments are compared. Coordinates not ``among`` some do not
+    count.
+    """
+    width = domain.dim(_SET)
+    found = []
+    points, typical = sympy.Integer(1), 1
+    for at in range(width) if among is None else sorted(among):
+        alone = domain.project_out(_SET, at + 1, width - at - 1).project_out(_SET, 0, at)
+        for other in reversed(range(alone.dim(isl.dim_type.param))):
+            if alone.get_dim_name(isl.dim_type.param, other) not in small:
+                alone = alone.project_out(isl.dim_type.param, other, 1)
+        if alone.is_empty() or not alone.is_bounded():
+            continue
+        count = card(alone).positive()
+        if count.expression().is_polynomial():
+            found.append(at)
+            points *= count.expression()
+            typical *= count.at({name: sizes[name] for name in small})
+    if not found:
+        return None
+    others = [row for at, row in enumerate(unit(width)) if at not in found]
+    return Limit(tuple(found), points, max(1, typical), span(others))
+
+
+def joined(kernels: Iterable[Subspace]) -> set[int]:
+    """Return the coordinates that a kernel joins with others, as (1, -1) of p and r."""
+    rows = [row for space in kernels for row in space if sum(map(bool, row)) > 1]
+    return {at for row in rows for at, value in enumerate(row) if value}
 
 
 def _rounded(
     s: np.ndarray,
     shares: tuple[Fraction, ...],
     kernels: Sequence[Subspace],
+    folds: Sequence[int],
     rows: Sequence[tuple[tuple[int, ...], int]],
     sigma: Fraction,
     cliques: Sequence[Sequence[int]],
@@ -189,8 +232,8 @@ def _rounded(
 ) -> Exponents | None:
     """Return the best fractions near the optimum ``s``, one for each kernel, that meet every constraint."""
     beta = tuple(
-        sum((share for share, clique in zip(shares, cliques, strict=True) if j in clique), Fraction(0))
-        for j in range(len(kernels))
+        sum((share for share, clique in zip(shares, cliques, strict=True) if j in clique), Fraction(0)) / fold
+        for j, fold in enumerate(folds)
     )
     spaces = tuple(dict.fromkeys(kernels))
     whole = {

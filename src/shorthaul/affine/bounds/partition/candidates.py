@@ -12,8 +12,8 @@ from functools import cache, partial
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.partition.brascamp_lieb import Limit, least_sum
-from shorthaul.affine.bounds.partition.k_partition import BAND, Partition, few_values, joined, partition
+from shorthaul.affine.bounds.partition.brascamp_lieb import Limit, few_values, joined, least_sum
+from shorthaul.affine.bounds.partition.k_partition import BAND, Partition, partition
 from shorthaul.affine.bounds.partition.line_ends import best_beside_ends, with_line_ends
 from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, partition_certificate, projections_of, steps_of
 from shorthaul.affine.bounds.partition.parts import Ground, Part, box_points, sets_of, thickness, union_of, with_own
@@ -311,7 +311,8 @@ def _usable(paths: Sequence[Path], dimensions: int) -> list[Path]:
         step(CHEAP_STEP)
         if len(path.kernel) < dimensions and thickness(path.domain) == dimensions:
             alike = [item for item in kept if item.kernel == path.kernel and item.is_chain == path.is_chain]
-            if len(alike) < (2 if path.is_chain else 4):
+            known = any(item.levels[-1] == path.levels[-1] for item in alike)  # by another way to the same vertices
+            if len(alike) < (2 if path.is_chain else 4) and not known:
                 kept.append(path)
     return kept[:10]
 
@@ -349,8 +350,7 @@ def sub_bound(argument: Partition, flow: DataFlow, events: int | None = None) ->
     if exponents.limit is not None:
         U *= exponents.limit.points ** rational(exponents.limit.exponent)
     U = sympy.powsimp(sympy.expand_power_base(simplest(U), force=True))
-    if argument.has_own:
-        U += K
+    U += argument.times_own * K
     value = least_events(size / U, T) - sources
     facts = {"|D|": size, "K": K, "T": T, "U": U, "sources": sources}
     if argument.far:
@@ -386,7 +386,7 @@ def _tuned(
     """Return the argument with the best number of events at ``sizes``, None if that is hardly better."""
     size, sources, K, U = (number_at(facts[name], sizes) for name in ("|D|", "sources", "K", "U"))
     sigma = float(argument.exponents.sigma)
-    own = K if argument.has_own else 0.0
+    own = argument.times_own * K
     U -= own
 
     def worth(events: int) -> float:

@@ -23,18 +23,22 @@ is charged to the computation of that line's first instance, and is not in L.
 may be on all of its paths. Let B be the instances of P of which such a vertex is a cut: as many at most as there are
 such cuts. The cuts of P' = P - B are others; where the predecessor of p in P' on a chain is in B, the own cut of that
 one stands for it (and likewise for every later run of consecutive instances of P' on the line). So P' has at most S + T
-cuts, |B| <= S + T, and |P| <= U(S + T) + S + T.
+cuts, |B| <= S + T, and |P| <= U(S + T) + S + T. Of m parts that share temporaries, as three sums of forces share a
+distance, an own vertex may be of one instance each, if it is on no chain: then |B| <= m (S + T), and the first instance
+of P on a line of a chain has a cut that is no own vertex, so that P' has S + T cuts at most as well.
+
+*Parts that meet* are moved apart along a coordinate. Classes of a family whose kernel has this direction stay what they
+are; with any other kernel the parts have different classes, and a vertex that m parts share is in m classes at most.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import islpy as isl
-import sympy
 
 from shorthaul.affine.bounds.partition.brascamp_lieb import Exponents, Limit, best_exponents
 from shorthaul.affine.bounds.partition.parts import (
@@ -43,6 +47,7 @@ from shorthaul.affine.bounds.partition.parts import (
     goes_on,
     sets_of,
     thickness,
+    times_own,
     union_of,
     united,
     vertices_of,
@@ -50,7 +55,6 @@ from shorthaul.affine.bounds.partition.parts import (
 )
 from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.effort import step
-from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span, unit
 from shorthaul.affine.tuning import CHEAP_STEP
 
@@ -81,9 +85,9 @@ class Partition:
 
     ``kernels`` are those of the families in the common space, ``folds`` by how many classes one vertex may be shared,
     ``cliques`` the sets of families with disjoint vertices.
-    ``sources`` and ``spill`` are the sets of the argument.
-    ``moved`` is a coordinate along which parts that meet are moved apart: it is in the kernel of every family of which
-    two parts have common vertices.
+    ``sources`` and ``spill`` are the sets of the argument. Own vertices are of ``times_own`` instances at most.
+    ``moved`` is a coordinate along which parts that meet are moved apart. A family of which two parts have common
+    vertices has it in its kernel, or is of broadcasts, with a class in every part for each of these vertices.
     Where the instances ``far`` are given, these have weight 1 and all others weight sqrt(3)/2 (see
     ``symmetric_reads``). ``ends`` are those of lines among the sources (see ``line_ends``).
     """
@@ -99,11 +103,12 @@ class Partition:
     far: tuple[isl.Set, ...] = ()
     moved: int | None = None
     ends: LineEnds | None = None
+    times_own: int = 0
 
     @property
     def has_own(self) -> bool:
-        """True if instances have vertices of their own, so that K more of them are in a segment at most."""
-        return any(part.own for part in self.parts)
+        """True if instances have own vertices, so that ``times_own`` K more of them are in a segment at most."""
+        return self.times_own > 0
 
     @property
     def with_ends(self) -> isl.UnionSet:
@@ -122,12 +127,18 @@ class Partition:
 
 
 def partition(
-    parts: Sequence[Part], forbidden: isl.UnionSet, *, symmetric: bool, limited_by: Limit | None = None
+    parts: Sequence[Part],
+    forbidden: isl.UnionSet,
+    *,
+    symmetric: bool,
+    limited_by: Limit | None = None,
+    along: int | None = None,
 ) -> Partition | None:
     """Return the argument for ``parts`` with vertices outside ``forbidden``, or None if it does not work.
 
     With ``limited_by``, the projection onto coordinates of few values is used too. Domains are trimmed by thin sets
-    where two families would otherwise share vertices.
+    where two families would otherwise share vertices. Parts that meet are moved apart, where nothing else helps the
+    coordinate ``along``.
     """
     if any(part.own for part in parts):
         parts = with_own(parts)
@@ -143,26 +154,26 @@ def partition(
     moved = None
     if not _disjoint(trimmed):
         trimmed, moved = _moved_apart(trimmed, kernels)
+        moved = along if moved is None else moved
         if moved is None:
             return None
     folds = []
     for family in range(count):
         step()
-        known = fold(trimmed, family)
+        known = fold(trimmed, family, moved)
         if known is None:
             return None
         folds.append(known)
     vertices = [vertices_of(trimmed, family) for family in range(count)]
     apart = {(a, b) for a, b in itertools.combinations(range(count), 2) if not _meet(trimmed, a, b)}
     cliques = _cliques(count, apart)
-    exponents = best_exponents(kernels, len(parts[0].order), cliques, limited_by)
+    exponents = best_exponents(kernels, len(parts[0].order), cliques, limited_by, tuple(folds))
     if exponents is None:
         return None
-    weights = tuple(b / most for b, most in zip(exponents.beta, folds, strict=True))
-    exponents = replace(exponents, beta=weights)
     sources, kept = sources_and_spill(trimmed, vertices)
     spill = united([kept, *(part.own_vertices for part in trimmed)])
     result = Partition(trimmed, kernels, tuple(folds), cliques, exponents, sources.coalesce(), spill, moved=moved)
+    result = replace(result, times_own=times_own(trimmed))
     if symmetric and limited_by is None:
         return _symmetric(result, apart) or result
     return result
@@ -269,21 +280,32 @@ def _moved_apart(parts: tuple[Part, ...], kernels: Sequence[Subspace]) -> tuple[
 
 def _separating(parts: Sequence[Part], kernels: Sequence[Subspace]) -> int | None:
     """Return a coordinate in the kernel of every family of which two parts have common vertices."""
-    shared = []
-    for family, space in enumerate(kernels):
-        vertices = [vertices_of((part,), family) for part in parts]
-        if any(not a.intersect(b).is_empty() for a, b in itertools.combinations(vertices, 2)):
-            shared.append(space)
-    rows = enumerate(unit(len(parts[0].order)))
-    return next((at for at, row in rows if all(len(span([*space, row])) == len(space) for space in shared)), None)
+    shared = [space for family, space in enumerate(kernels) if _have_common(parts, family)]
+    width = len(parts[0].order)
+    return next((at for at in range(width) if all(_has(space, at, width) for space in shared)), None)
 
 
-def fold(parts: Sequence[Part], family: int) -> int | None:
+def _have_common(parts: Sequence[Part], family: int) -> bool:
+    """True if two parts have common vertices of a family."""
+    vertices = [vertices_of((part,), family) for part in parts]
+    return any(not a.intersect(b).is_empty() for a, b in itertools.combinations(vertices, 2))
+
+
+def _has(space: Subspace, at: int, dimensions: int) -> bool:
+    """True if a kernel has the direction of a coordinate."""
+    return len(span([*space, unit(dimensions)[at]])) == len(space)
+
+
+def fold(parts: Sequence[Part], family: int, moved: int | None = None) -> int | None:
     """Return how many classes of the projection one vertex of the family may belong to; None if that is not known."""
     if len(parts) == 1:
         part = parts[0]
         return part.ground.once(("fold", part.paths[family], part.order, part.own), lambda: _fold(parts, family))
-    return _fold(parts, family)
+    found = _fold(parts, family)
+    stays = moved is None or _has(_placed(parts[0], family), moved, len(parts[0].order))
+    if found != 1 or stays or not _have_common(parts, family):
+        return found
+    return None if any(part.paths[family].is_chain for part in parts) else len(parts)
 
 
 def _fold(parts: Sequence[Part], family: int) -> int | None:
@@ -336,41 +358,6 @@ def sources_and_spill(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -
         spill = spill.union(item)
     assert sources is not None
     return sources, spill if spare is None else spill.subtract(spare)
-
-
-def few_values(
-    domain: isl.Set, small: Sequence[str], sizes: Mapping[str, int], among: Collection[int] | None = None
-) -> Limit | None:
-    """Return the coordinates that take a number of values that is constant, or depends on ``small`` parameters only.
-
-    None if there are none. ``sizes`` are those at which arguments are compared. Coordinates not ``among`` some do not
-    count.
-    """
-    width = domain.dim(_SET)
-    found = []
-    points, typical = sympy.Integer(1), 1
-    for at in range(width) if among is None else sorted(among):
-        alone = domain.project_out(_SET, at + 1, width - at - 1).project_out(_SET, 0, at)
-        for other in reversed(range(alone.dim(isl.dim_type.param))):
-            if alone.get_dim_name(isl.dim_type.param, other) not in small:
-                alone = alone.project_out(isl.dim_type.param, other, 1)
-        if alone.is_empty() or not alone.is_bounded():
-            continue
-        count = card(alone).positive()
-        if count.expression().is_polynomial():
-            found.append(at)
-            points *= count.expression()
-            typical *= count.at({name: sizes[name] for name in small})
-    if not found:
-        return None
-    others = [row for at, row in enumerate(unit(width)) if at not in found]
-    return Limit(tuple(found), points, max(1, typical), span(others))
-
-
-def joined(kernels: Iterable[Subspace]) -> set[int]:
-    """Return the coordinates that a kernel joins with others, as (1, -1) of p and r."""
-    rows = [row for space in kernels for row in space if sum(map(bool, row)) > 1]
-    return {at for row in rows for at, value in enumerate(row) if value}
 
 
 def _earlier(part: Part, family: int) -> isl.UnionMap:
@@ -442,16 +429,7 @@ def _symmetric(plain: Partition, apart: set[tuple[int, int]]) -> Partition | Non
         for a, _ in chosen:
             s[a] = Fraction(1, len(chosen))
         exponents = Exponents(tuple(s), tuple(beta))
-        candidate = Partition(
-            plain.parts,
-            plain.kernels,
-            plain.folds,
-            plain.cliques,
-            exponents,
-            plain.sources,
-            plain.spill,
-            Symmetry(chain, tuple(chosen)),
-        )
+        candidate = replace(plain, exponents=exponents, symmetry=Symmetry(chain, tuple(chosen)))
         if exponents.sigma <= plain.exponents.sigma and candidate.coefficient() > plain.coefficient():
             return candidate
     return None

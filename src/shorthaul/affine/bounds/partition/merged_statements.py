@@ -8,7 +8,7 @@ in a layer and the gradient of its weights.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import islpy as isl
@@ -16,7 +16,7 @@ import islpy as isl
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate
 from shorthaul.affine.bounds.partition.k_partition import partition
 from shorthaul.affine.bounds.partition.merged_pieces import merged_pieces
-from shorthaul.affine.bounds.partition.parts import Part
+from shorthaul.affine.bounds.partition.parts import Part, with_own
 from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.bounds.partition.symmetric_reads import away_from_diagonal
 from shorthaul.affine.effort import limited
@@ -30,8 +30,9 @@ Shape = tuple[tuple[bool, Subspace], ...]
 def merged_statements(flow: DataFlow, found: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
     """Return arguments over two statements or more that share vertices, and over pieces of one statement."""
     single = [item for item in found if len(item.argument.parts) == 1 and item.argument.symmetry is None]
-    single = [item for item in single if item.argument.exponents.limit is None and not _is_wide(item.argument.parts[0])]
-    return [*_pairs(flow, single, where), *_groups(flow, single, where), *merged_pieces(flow, single, where)]
+    single = [item for item in single if item.argument.exponents.limit is None]
+    few = [item for item in single if not _is_wide(item.argument.parts[0])]
+    return [*_pairs(flow, few, where), *_groups(flow, single, where), *merged_pieces(flow, few, where)]
 
 
 def _is_wide(part: Part) -> bool:
@@ -108,17 +109,31 @@ def _groups(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, 
     result = []
     for alike in shapes.values():
         for group in _sharing(list(alike.values())):
-            parts = [_sorted(item.argument.parts[0]) for item in group]
+            least = max(item.worth(0) for item in group)
+            made = _of_group([_sorted(item.argument.parts[0]) for item in group], flow, where)
+            result += [item for item in made if item.worth(0) > 1.01 * least]
+    return result
+
+
+def _of_group(parts: Sequence[Part], flow: DataFlow, where: tuple[Instance, ...]) -> Iterator[Candidate]:
+    """Yield arguments on parts, where these meet for every coordinate along which they are moved apart.
+
+    Where temporaries are on paths of several families they are own vertices.
+    """
+    best, owning = 0.0, with_own(parts)
+    for tried in (parts, owning) if any(part.own for part in owning) else (parts,):
+        for along in range(len(parts[0].order)):
             try:
                 with limited(PARTITION_OPERATIONS):
-                    argument = partition(parts, isl.UnionSet("{ }"), symmetric=False)
-                if argument is not None:
-                    made = candidate(argument, flow, where)
-                    if made.worth(0) > 1.01 * max(item.worth(0) for item in group):
-                        result.append(made)
+                    argument = partition(tried, isl.UnionSet("{ }"), symmetric=False, along=along)
+                made = None if argument is None else candidate(argument, flow, where)
             except isl.Error:
                 continue
-    return result
+            if made is not None and made.worth(0) > 1.01 * best:
+                best = made.worth(0)
+                yield made
+            if argument is not None and argument.moved != along:
+                break  # all ways to move them are the same
 
 
 def _shape(paths: Sequence[Path]) -> Shape:
@@ -126,7 +141,7 @@ def _shape(paths: Sequence[Path]) -> Shape:
 
 
 def _sorted(part: Part) -> Part:
-    return replace(part, paths=tuple(sorted(part.paths, key=lambda path: (path.is_chain, path.kernel))))
+    return replace(part, paths=tuple(sorted(part.paths, key=lambda path: (path.is_chain, path.kernel, path.source))))
 
 
 def _sharing(items: Sequence[Candidate]) -> list[list[Candidate]]:

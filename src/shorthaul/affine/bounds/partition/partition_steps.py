@@ -67,7 +67,7 @@ def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...
 def steps_of(argument: Partition, flow: DataFlow, K: sympy.Expr, T: sympy.Expr, U: sympy.Expr) -> tuple[str, ...]:
     """Return what was checked and concluded, in order; ``K``, ``T`` and ``U`` are the numbers of the argument."""
     lines = [*facts_of(argument, flow)]
-    rest = U - K if argument.has_own else U
+    rest = U - argument.times_own * K
     if argument.far:
         lines.extend(_mirrored(argument))
     elif argument.symmetry is None:
@@ -75,7 +75,8 @@ def steps_of(argument: Partition, flow: DataFlow, K: sympy.Expr, T: sympy.Expr, 
     else:
         lines.extend(_symmetric(argument, rest))
     if argument.has_own and not argument.far:
-        lines.append(f"Lemma (own vertices): this is |P - B| of what P computes, and |B| <= K: |P| <= U = {U}.")
+        most = "K" if argument.times_own == 1 else f"{argument.times_own} K"
+        lines.append(f"Lemma (own vertices): this is |P - B| of what P computes, and |B| <= {most}: |P| <= U = {U}.")
     sigma = rational(argument.exponents.sigma)
     best = f"T / U is largest near T = S/({sigma} - 1)"
     lines.append(f"U grows as (S + T)^({sigma}), so that {best}; any T will do; chosen: T = {T}, K = {K}.")
@@ -100,7 +101,7 @@ def _coordinates(argument: Partition) -> Iterator[str]:
             apart = (
                 f"those of each statement moved along coordinate {argument.moved} until they do not meet; families of "
                 "which two statements have common vertices have this direction in their kernel, so that the classes "
-                "of these vertices stay what they are"
+                "of these vertices stay what they are, or these vertices are in a class of each statement"
             )
         what = "statements" if len({part.statement for part in argument.parts}) > 1 else "pieces of the statement"
         yield (
@@ -136,9 +137,14 @@ def _own(argument: Partition, program: Program) -> Iterator[str]:
     if argument.has_own:
         vertices = union_of(item for part in argument.parts for item in sets_of(part.own_vertices))
         yield (
-            f"own vertices, each on the paths of one instance only and no source: {set_text(vertices, program)}. "
+            f"own vertices, each on the paths of {_instances(argument)} only and no source: "
+            f"{set_text(vertices, program)}. "
             "Families are taken without them, P without the set B of instances of which one is a cut."
         )
+
+
+def _instances(argument: Partition) -> str:
+    return "one instance" if argument.times_own == 1 else "one instance of each statement, but of no chain,"
 
 
 def _share(argument: Partition, family: int) -> str:

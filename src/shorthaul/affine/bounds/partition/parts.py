@@ -140,15 +140,33 @@ def united(sets: Iterable[isl.UnionSet]) -> isl.UnionSet:
 
 
 def with_own(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Return the parts with all statements whose vertices are on the paths of one instance each, and no sources."""
+    """Return the parts with all statements whose vertices are on the paths of one instance each, and no sources.
+
+    Of several parts it may be one instance of each, if these are on no chains.
+    """
     names = [part.ground.names(path) for part in parts for path in part.paths]
     others = {part.statement for part in parts}.union(*(item[-1] for item in names))
     found = set().union(*itertools.chain.from_iterable(item[:-1] for item in names)) - others
     if found:
-        inner = union_of_maps(level for part in parts for levels in part.all_levels for level in levels[:-1]).reverse()
-        sets = [item for item in sets_of(inner.domain()) if _name(item) in found]
-        found = {_name(item) for item in sets if inner.intersect_domain(as_union(item)).is_single_valued()}
+        inner = [union_of_maps(level for levels in part.all_levels for level in levels[:-1]) for part in parts]
+        every = union_of_maps(inner).reverse()
+        paths = [(part.ground, path) for part in parts for path in part.paths if path.is_chain]
+        chained = set().union(*(name for ground, path in paths for name in ground.names(path)[:-1]))
+        for item in sets_of(every.domain()):
+            alone = every.intersect_domain(as_union(item)).is_single_valued()
+            once = all(own.reverse().intersect_domain(as_union(item)).is_single_valued() for own in inner)
+            if not alone and (not once or _name(item) in chained):
+                found.discard(_name(item))
     return tuple(replace(part, own=frozenset(found)) for part in parts)
+
+
+def times_own(parts: Sequence[Part]) -> int:
+    """Return of how many instances an own vertex may be; 0 if there are none."""
+    if not any(part.own for part in parts):
+        return 0
+    inner = union_of_maps(level for part in parts for levels in part.all_levels for level in levels[:-1])
+    own = union_of(item for part in parts for item in sets_of(part.own_vertices))
+    return 1 if inner.intersect_range(own).reverse().is_single_valued() else len(parts)
 
 
 def _name(points: isl.Set) -> str:

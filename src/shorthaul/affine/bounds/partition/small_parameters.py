@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 
 import islpy as isl
 
-from shorthaul.affine.bounds.partition.brascamp_lieb import least_sum
+from shorthaul.affine.bounds.partition.brascamp_lieb import few_values, joined, least_sum
 from shorthaul.affine.bounds.partition.candidates import usable_paths
-from shorthaul.affine.bounds.partition.k_partition import few_values, joined
 from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import Subspace

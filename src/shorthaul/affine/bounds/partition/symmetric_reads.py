@@ -47,6 +47,8 @@ def away_from_diagonal(plain: Partition) -> tuple[isl.Set, ...]:
     """Return the instances of weight 1, with the parameter ``BAND`` for w, if the argument has this form, else ()."""
     if len(plain.parts) != 2 or plain.dimensions != 3 or len(plain.kernels) != 3 or len(plain.cliques) != 1:
         return ()
+    if plain.moved is not None or plain.times_own > 1:
+        return ()
     kinds = {tuple(path.is_chain for path in part.paths) for part in plain.parts}
     chain = next((at for at, is_chain in enumerate(min(kinds)) if is_chain and len(kinds) == 1), None)
     shared = next((at for at, fold in enumerate(plain.folds) if fold == 2), None)
