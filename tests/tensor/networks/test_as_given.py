@@ -125,6 +125,9 @@ def test_functions_of_one_name_are_told_apart_by_their_overload() -> None:
         )
         model.functions.append(made)
     assert [node.attribute[0].f for node in inlined(onnx, model).graph.node] == [0.5, 2.0]
+    model.graph.node[1].input.append(model.graph.input[0].name)
+    with pytest.raises(InputError, match="has a function that does not fit its calls"):
+        inlined(onnx, model)
 
 
 def constant_output(kind: str) -> Any:

@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from shorthaul.tensor.networks.translation.constants import elements, is_outside
+from shorthaul.core.errors import InputError
+from shorthaul.tensor.networks.translation.constants import elements, first_line, is_outside
 from shorthaul.tensor.networks.translation.writing import Known, Shape
 
 #: Nodes that the steps of a loop have in all, at most, where they are written one after the other.
@@ -52,6 +53,7 @@ def inlined(onnx: Any, model: Any) -> Any:
     """Return a model with the bodies of its own functions in place of these.
 
     The inliner leaves out what a function says of attributes that are not given, so that is written first.
+    Raises :class:`InputError` where a function does not fit its calls.
     """
     if not model.functions:
         return model
@@ -61,7 +63,11 @@ def inlined(onnx: Any, model: Any) -> Any:
         given = {item.name for item in node.attribute}
         said = known.get((node.domain, node.op_type, node.overload), ())
         node.attribute.extend(item for item in said if item.name not in given)
-    return onnx.inliner.inline_local_functions(model)
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except RuntimeError as error:  # as for more inputs than a function has
+        told = f"has a function that does not fit its calls: {first_line(error)}"
+        raise InputError(told, place="functions") from None
 
 
 def unrolled(onnx: Any, node: Any, name: str, known: Known, opset: int) -> tuple[list[Any], list[Any]] | None:
