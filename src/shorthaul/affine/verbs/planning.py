@@ -128,7 +128,7 @@ def _planned(
     except OutOfEffortError:
         if search.expired():
             raise
-        why = "takes longer than there is effort or time: its instances are too many"
+        why = "its instances are too many for the effort or time that is given"
         return _unlisted(program, options, search, source, flow, why)
     checking_s = tuning.REPORT_SECONDS + cdag.n / tuning.CHECKED_PER_SECOND
     if not search.interrupted and search.remaining_s() + tuning.GRACE_S < checking_s:  # it would be late
