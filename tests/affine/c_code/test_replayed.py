@@ -123,3 +123,18 @@ def test_parts_of_panels_are_emitted() -> None:
     made = code(program, size="N=16,M=3,S=200", effort=0.3)
     assert made.bound is not None
     assert made.bound.value <= (made.extra["loads_words"] or 0)
+
+
+@pytest.mark.parametrize(("read", "told"), [("Q[i][j]", True), ("Q[i][k]", False)])
+def test_blocks_of_left_looking_loops_are_not_emitted_and_it_says_so(
+    read: str, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "WORTH_BLOCKS", 0.5)  # orders of programs this short are near that of tiles
+    program = program_from_text(f"""void f(int M, int N, double A[M][N], double Q[M][N], double R[N][N]) {{
+      for (int k = 0; k < N; k++) {{
+        for (int j = 0; j < k; j++) for (int i = 0; i < M; i++) A[i][k] -= R[j][k] * {read};
+        for (int i = 0; i < M; i++) Q[i][k] = 2 * A[i][k];
+      }}
+    }}""")
+    made = code(program, size="M=300,N=200,S=400", effort=0.02)
+    assert any("in blocks of a loop" in item for item in made.extra["remarks"]) is told

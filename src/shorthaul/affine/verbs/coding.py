@@ -17,7 +17,9 @@ from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CodeOptions
+from shorthaul.affine.orders.joining.blocks import is_left_looking
 from shorthaul.affine.orders.searching import at_sizes
+from shorthaul.affine.orders.turns import nests_of
 from shorthaul.affine.orders.upper_bound import UpperBound
 from shorthaul.affine.plan import CodeExtra, Plan
 from shorthaul.affine.replay.cdag import concrete_cdag
@@ -105,7 +107,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
             "tiles": {name: value for nest in order.nests for name, value in nest.tiles.items()},
             "loads_words": replayed.get(capacities[0], loads),
             "is_replayed": bool(replayed),
-            "remarks": remarks_of(order),
+            "remarks": [*remarks_of(order), *_not_emitted(order, flow, sizes, replayed.get(capacities[0], loads))],
         }
         shown = loads_of(drawn, sizes, capacities)
         drawing = drawn_over_memory(over_memory(found, sizes, capacities, search), shown, sizes)
@@ -121,6 +123,20 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         figures=(*drawing, *drawn_data_flow(flow), *_tiles(extra["tiles"]), Text("Derived order as C", text)),
     )
     return priced(result, on_machine(options), sizes, program)
+
+
+def _not_emitted(order: LegalOrder, flow: DataFlow, sizes: Mapping[str, int], loads: float | None) -> list[str]:
+    """Return a remark where an order that is not emitted may load less."""
+    if loads is None or not isinstance(order.upper, UpperBound):
+        return []
+    tiled = order.upper.without_cache(sizes) / sizes[FAST_MEMORY] ** 0.5
+    if loads <= tuning.WORTH_BLOCKS * tiled or not any(
+        is_left_looking(flow, names) for names in nests_of(flow.program)
+    ):
+        return []
+    return [
+        "'affine plan' may find fewer loads: an order in blocks of a loop that needs all earlier steps is not emitted"
+    ]
 
 
 def _derived(

@@ -8,7 +8,7 @@ the step, within the block, is one more group, one column after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import isqrt, sqrt
@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from shorthaul.affine import effort
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.model import Statement
 from shorthaul.affine.orders.boxes.steps import BoxStep
 from shorthaul.affine.orders.joining.lockstep import Copy, unrolled
 from shorthaul.affine.orders.joining.turns import SizedGroups, is_carried
-from shorthaul.affine.orders.placement import Row, as_written, loops
+from shorthaul.affine.orders.placement import Read, Row, as_written, loops, reads_of
 from shorthaul.affine.orders.splitting import Piece, Split, in_own_names, in_pieces
 from shorthaul.affine.orders.tile_policy import make_phase
 from shorthaul.affine.orders.tile_steps import Step
@@ -90,7 +91,7 @@ def in_blocks(boxes: Boxes, step: AnyStep) -> AnyStep:
         return step
     if len(boxes.weights) > 1 or boxes.slack != NO_SLACK or not has_turns(program, names):
         return step
-    rows = {name: row for name in names if (row := _earlier(boxes, name, names)) is not None}
+    rows = _left_looking(boxes.flow, boxes.reads, names)
     tiled = boxes.cost(boxes.plain(names)) / sqrt(boxes.sizes["S"])
     if not rows or boxes.cost(step) <= WORTH_BLOCKS * tiled or not is_carried(boxes.flow, names):
         return step
@@ -120,18 +121,26 @@ def in_blocks(boxes: Boxes, step: AnyStep) -> AnyStep:
     return min([step, *known.values()], key=boxes.cost)
 
 
-def _earlier(boxes: Boxes, name: str, names: Sequence[str]) -> Row | None:
-    """Return the step that a statement reads from, where that is any earlier one: a loop of its own tells it.
+def is_left_looking(flow: DataFlow, names: Sequence[str]) -> bool:
+    """True if a loop with the statements ``names`` inside needs what all its earlier steps have computed."""
+    reads = {name: reads_of(flow, name) for name in names}
+    return has_turns(flow.program, names) and bool(_left_looking(flow, reads, names))
 
-    With two loops it reads each value once a step, so there is no product to be tiled.
+
+def _left_looking(flow: DataFlow, reads: Mapping[str, Sequence[Read]], names: Sequence[str]) -> dict[str, Row]:
+    """Return the steps that statements read from, where that is any earlier one: a loop of their own tells it.
+
+    With two loops one reads each value once a step, so there is no product to be tiled.
     """
-    width = len(boxes.flow.program.by_name[name].iterators)
-    for read in boxes.reads[name] if width > 2 else ():
-        if read.source in names and read.rows is not None:
-            row = loops(boxes.flow.program.by_name[read.source or ""])[0].after(read.rows)
-            if any(row.factors[at] for at in range(1, width)):
-                return row
-    return None
+    result: dict[str, Row] = {}
+    for name in names:
+        width = len(flow.program.by_name[name].iterators)
+        for read in reads[name] if width > 2 else ():
+            if read.source in names and read.rows is not None:
+                row = loops(flow.program.by_name[read.source or ""])[0].after(read.rows)
+                if any(row.factors[at] for at in range(1, width)):
+                    result.setdefault(name, row)
+    return result
 
 
 def _of_width(boxes: Boxes, names: Sequence[str], rows: dict[str, Row], width: int) -> TurnsStep | None:
