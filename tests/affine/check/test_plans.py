@@ -270,7 +270,7 @@ def test_what_takes_too_long_to_list_is_answered_by_formula(
     assert made.cost is not None
     assert made.bound is not None
     assert made.cost["loads_words"] >= made.bound.value > 0
-    assert "longer than there is effort or time" in made.extra["not_listed"]
+    assert "too many for the effort or time" in made.extra["not_listed"]
 
 
 def test_what_has_no_room_is_answered_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
