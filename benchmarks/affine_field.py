@@ -6,7 +6,7 @@ reads benchmarks/field/*.c (linear algebra, learning, stencils, dynamic programs
 of them was measured), prints one row per program and S (bound, loads of the order, their quotient), counts the programs
 with lower / upper of at least a half at every S, and writes benchmarks/results/affine_field.json, in which rows of
 programs not asked for stay. With --later it reads benchmarks/field/later/*.c, 72 programs of four samples that were
-drawn up afterwards, a part of which nobody had worked on, and writes affine_field_later.json.
+drawn up afterwards, a part of which nobody had worked on, and writes results/later/affine_field.json.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1, help="pairs of program and S that are measured at once")
     given = parser.parse_args()
     known = programs(FIELD / "later" if given.later else FIELD)
-    target = FOLDER / "results" / ("affine_field_later.json" if given.later else "affine_field.json")
+    target = FOLDER / "results" / ("later" if given.later else "") / "affine_field.json"
     unknown = sorted(set(given.programs) - set(known))
     if unknown:
         parser.error(f"unknown program {unknown[0]!r}")
