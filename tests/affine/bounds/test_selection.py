@@ -10,7 +10,8 @@ import sympy
 
 from shorthaul.affine.bounds import choice
 from shorthaul.affine.bounds.choice import Fixed, combined_at
-from shorthaul.affine.bounds.partition.candidates import Candidate
+from shorthaul.affine.bounds.partition.candidates import Candidate, candidates, instances
+from shorthaul.affine.integer_sets import counting
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.workloads.cases import kernel
@@ -62,3 +63,11 @@ def test_what_turns_out_to_be_worth_less_gives_what_others_have_left_of_it(monke
         0.01,
     )
     assert sorted(value for value, _ in chosen) == [5, 7]
+
+
+def test_an_argument_whose_formula_has_too_many_pieces_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"NI": 20, "NJ": 20, "NK": 20, "S": 64}
+    found = candidates(flow_dependences(kernel("gemm")), instances(), sizes, symmetric=True)
+    monkeypatch.setattr(counting, "MOST_PRINTED_PIECES", 0)
+    assert found
+    assert all(item.count() is None for item in found)

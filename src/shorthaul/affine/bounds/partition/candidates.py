@@ -19,7 +19,14 @@ from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, partiti
 from shorthaul.affine.bounds.partition.parts import Ground, Part, box_points, sets_of, thickness, union_of, with_own
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.effort import limited, step, until_out_of_effort
-from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula, most_formula, rational
+from shorthaul.affine.integer_sets.counting import (
+    Cardinality,
+    LongFormulaError,
+    card,
+    count_formula,
+    most_formula,
+    rational,
+)
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S, simplest
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at, symbol
@@ -121,8 +128,11 @@ def _formulas(argument: Partition, flow: DataFlow) -> SubBound | None:
     sets = [*(part.domain for part in argument.parts), *sets_of(argument.sources)]
     if sum(item.n_basic_set() for item in sets) > MOST_FORMULA_PIECES * len(argument.parts):
         return None
-    with limited(20 * PARTITION_OPERATIONS):
-        return sub_bound(argument, flow)
+    try:
+        with limited(20 * PARTITION_OPERATIONS):
+            return sub_bound(argument, flow)
+    except LongFormulaError:
+        return None
 
 
 def candidates(
