@@ -110,11 +110,11 @@ def phases(flow: DataFlow) -> Iterator[Phases]:
     reach = Reachability.of(flow)
     for statement in flow.program.statements:
         width = statement.domain.dim(_SET)
-        _, free = events_of(flow, reach, statement.name)
-        if width - (free is not None) > MOST_PHASE_LOOPS:
-            continue
         try:
             with limited(PHASE_OPERATIONS):
+                _, free = events_of(flow, reach, statement.name)
+                if width - (free is not None) > MOST_PHASE_LOOPS:
+                    continue
                 reach.ancestors(statement.name, steps=PHASE_COMPOSITIONS)  # remembered
         except isl.Error:
             continue
