@@ -9,7 +9,7 @@ PLACEMENT_STEPS = 3e7
 #: Pairs of individuals that NSGA-II ranks, everything else in a generation included.
 RANKED_PAIRS = 4e7
 #: Arcs that the local search over selections looks at.
-SELECTION_STEPS = 6e8
+SELECTION_STEPS = 2.6e8
 #: Entries of matrices and pairs of tasks that the branch and bound looks at.
 BRANCHING_STEPS = 3e8
 #: Entries of matrices that are looked at when the fixed differences are closed.
@@ -160,7 +160,9 @@ TILED_COOLING = (0.01, 0.0003)
 FILLED, TILING_MOVES, TILING = 0.8, 1.0, (0.1, 0.001, 0.1)
 #: Moves of the first local search in large networks, four times as many in every other, and by what share the schedule
 #: must be above what bounds its mapping.
-FRUGAL_MOVES, FRUGAL_GAIN = 1000, 0.01
+FRUGAL_MOVES, FRUGAL_GAIN = 3000, 0.01
+#: First and last temperatures of that, as shares of the bound (30 to 92 actors: from 0.005 1 % higher).
+FRUGAL_COOLING = (0.015, 0.001)
 #: Share of the effort for such schedules of the points in the end, less where these are closer than that to what
 #: bounds their mappings (50 random actors, 0.5 above it: periods 18 % shorter; 80 and 100, 0.1: no gain).
 IMPROVING_SHARE, MUCH_TO_GAIN = 0.25, 0.3

@@ -40,7 +40,7 @@ from shorthaul.dataflow.modulo.disjunctive_graph import (
 from shorthaul.dataflow.plan import Point
 
 #: Arcs that one move of the local search looks at, per node: an estimate, for the length of a call.
-_ARCS_PER_MOVE = 40
+_ARCS_PER_MOVE = 8
 #: Turns that a node of a tree decides beside the one it branches on, where there are many: for the length of a dive.
 _TURNS_AT_ONCE = 8
 #: Steps that a node takes per turn of the network (sobel4 and multicamera).
@@ -100,7 +100,7 @@ def annealed_within(
     """Return as :func:`modulo_schedule_within` does what so many moves of the local search make of a schedule."""
     graph = disjunctive_graph(net, capacities, atomic=atomic)
     solver = _Solver(graph, net, dict(hint.starts), hint.period, least, search)
-    hot, cold, _ = tuning.COOLINGS[1]
+    hot, cold = tuning.FRUGAL_COOLING
     solver.anneal(solver.first, moves, hot * least, cold * least)
     return solver.schedule(hint.period, dict(hint.starts), capacities, atomic=atomic)
 
@@ -308,7 +308,7 @@ class _Solver:
         )
         self.search.spend((self.room.steps - done) / tuning.SELECTION_STEPS)
         if period < self.period:
-            self.period, self.best = period, best
+            self.period, self.best = period, best - whole_periods(self.graph, best, period)
 
     def take(self, times: IntArray, period: int) -> None:
         """Take the orders that times have at a period, if they have a schedule of a shorter one than the best."""

@@ -16,34 +16,56 @@ cdef class Graph:
 cdef class Selection:
     cdef long long[::1] time
     cdef long long[::1] moved
-    cdef long long[::1] tried
-    cdef long long[::1] turn  # per node, in which period it starts
-    cdef long long[::1] residue
-    cdef long long[::1] order
-    cdef long long[::1] near  # the tasks of every interconnect and core as the last selection had them in order
+    cdef long long[::1] kept  # times at the period of before
     cdef readonly long long steps  # arcs looked at so far: the work
-    cdef Py_ssize_t arcs
-    cdef long long[::1] arc_from
-    cdef long long[::1] arc_to
-    cdef long long[::1] arc_ticks
-    cdef long long[::1] arc_periods
-    cdef long long[::1] arc_least  # what the arc says at the period in question
-    cdef long long[::1] into  # the arc that made a node late
-    cdef long long[::1] seen
-    cdef long long[::1] first_out  # per node, the first of the arcs that leave it; -1 for none
-    cdef long long[::1] next_out  # per arc, the next one of its node
-    cdef long long[::1] depth  # per node, in the forest of arcs that made nodes late; -1 for one that is not there
-    cdef long long[::1] following  # the next node of the forest, those that hang on a node behind it
-    cdef long long[::1] leading  # the last one
-    cdef long long[::1] queue  # nodes whose arcs may make others late
+    # per arc; those of interconnects, of cores, and within firings are in the order of their tasks
+    cdef object grouped
+    cdef Py_ssize_t slots  # arcs of interconnects and cores, which come first
+    cdef const long long[::1] source
+    cdef const long long[::1] entry  # the node at which its predecessor ends
+    cdef const long long[::1] ticks
+    cdef long long[::1] target
+    cdef long long[::1] periods
+    cdef long long[::1] following
+    cdef long long[::1] leading
+    # per node, the arcs that leave it, and those that arrive at it: arcs whose predecessors do, and arcs of tokens
+    cdef const long long[::1] out_at
+    cdef const long long[::1] out
+    cdef const long long[::1] entry_at
+    cdef const long long[::1] entries
+    cdef const long long[::1] token_at
+    cdef const long long[::1] tokens_to
+    # the forest of arcs that made nodes late
+    cdef long long visit
+    cdef long long[::1] visited
+    cdef Py_ssize_t touched
+    cdef long long[::1] touch
+    cdef long long[::1] before  # per touched node, its time before
+    cdef long long[::1] into
+    cdef long long[::1] depth  # -1 for a node that is not there
+    cdef long long[::1] after  # the next node of the forest; those that hang on a node come behind it
+    cdef long long[::1] ahead
+    cdef long long[::1] queue
+    cdef Py_ssize_t head
+    cdef Py_ssize_t waiting
     cdef unsigned char[::1] is_waiting
     cdef long long[::1] cycle
-    cdef long long[::1] critical  # the arcs that forbid a smaller period
+    # the critical cycle, with what its arcs were then
     cdef Py_ssize_t criticals
-    cdef long long[::1] tight_from  # the critical arcs of the schedule ``time``
-    cdef long long[::1] tight_to
-    cdef long long[::1] tight_lag  # in periods
+    cdef long long[::1] critical
+    cdef long long[::1] critical_target
+    cdef long long[::1] critical_periods
 
-cdef void select(Graph graph, Selection room, long long period) noexcept nogil
-cdef long long least_period(Selection room, long long low, long long most, long long near) noexcept nogil
-cdef void copy(const long long[::1] source, long long[::1] target) noexcept nogil
+cdef void begin(Selection room) noexcept nogil
+cdef void set_time(Selection room, long long node, long long at) noexcept nogil
+cdef void take_back(Selection room) noexcept nogil
+cdef void wait_if_late(Selection room, long long node, long long period) noexcept nogil
+cdef void wait_around(Selection room, long long node, long long period) noexcept nogil
+cdef Py_ssize_t raise_times(Selection room, long long period) noexcept nogil
+cdef long long ratio(Selection room, Py_ssize_t length) noexcept nogil
+cdef void note_critical(Selection room, Py_ssize_t length) noexcept nogil
+cdef bint is_critical(Selection room) noexcept nogil
+cdef void rescale(Selection room, long long period, long long other) noexcept nogil
+cdef long long least_period(Selection room, long long low, long long most, long long period) noexcept nogil
+cdef void keep(Selection room) noexcept nogil
+cdef void restore(Selection room) noexcept nogil

@@ -2,7 +2,7 @@
 
 Any times induce a selection: on every resource, tasks follow each other as their times do modulo the period. Its
 least period is the maximum cycle ratio of the arcs between successors, found with longest paths that start at the
-times of the last selection.
+times at hand. Only nodes that get later are looked at.
 """
 
 from __future__ import annotations
@@ -14,9 +14,6 @@ import numpy as np
 
 #: The period of a selection that no period suffices for, or that was given up.
 NEVER = cython.declare(cython.longlong, 1 << 60)
-#: How often all arcs are looked at before those of late nodes alone (moves of sobel4, multicamera, 45, 60, 100 random
-#: actors with 2, 4, 6: 4.2, 18, 28, 27, 56 us; 2.9, 15, 24, 25, 56; 3.4, 15, 27, 29, 58).
-PASSES = cython.declare(cython.Py_ssize_t, 4)
 
 
 @cython.final
@@ -41,250 +38,201 @@ class Graph:
         self.leader = first[unit]
 
 
+def _rows(keys: Any, nodes: int) -> tuple[Any, Any]:
+    """Return for each node where its rows begin in the second array, which has the rows of all nodes in turn."""
+    return np.searchsorted(np.sort(keys), np.arange(nodes + 1)).astype(np.int64), np.argsort(keys, kind="stable")
+
+
 @cython.final
 @cython.cclass
 class Selection:
-    """Times of all nodes, the arcs of the selection that they induce, and room to work in.
+    """Times of all nodes, the arcs of a selection, and room to work in.
 
-    Arc k says: time[arc_to[k]] >= time[arc_from[k]] + arc_ticks[k] - arc_periods[k] * P.
+    Arc k says: time[target[k]] >= time[source[k]] + ticks[k] - periods[k] * P. Every task of an interconnect and of a
+    core has one, to its successor there, then every node, to the next one of its firing, then tokens.
     """
 
     def __init__(self, graph: Graph) -> None:
-        nodes = graph.duration.shape[0]
-        arcs = 2 * nodes + graph.on.shape[0] + graph.at_core.shape[0] + graph.tokens.shape[0]
-        self.time = np.empty(nodes, np.int64)
-        self.moved = np.empty(nodes, np.int64)
-        self.tried = np.empty(nodes, np.int64)
-        self.turn = np.empty(nodes, np.int64)
-        self.residue = np.empty(nodes, np.int64)
-        self.order = np.empty(nodes, np.int64)
-        self.near = np.concatenate([graph.on, np.asarray(graph.first)[np.asarray(graph.at_core)]])
-        self.steps = 0
-        self.arcs = 0
-        self.arc_from = np.empty(arcs, np.int64)
-        self.arc_to = np.empty(arcs, np.int64)
-        self.arc_ticks = np.empty(arcs, np.int64)
-        self.arc_periods = np.empty(arcs, np.int64)
-        self.arc_least = np.empty(arcs, np.int64)
-        self.into = np.empty(nodes, np.int64)
-        self.seen = np.empty(nodes, np.int64)
-        self.first_out = np.empty(nodes, np.int64)
-        self.next_out = np.empty(arcs, np.int64)
-        self.depth, self.following, self.leading = (np.empty(nodes + 1, np.int64) for _ in range(3))
-        self.queue = np.empty(nodes, np.int64)
-        self.is_waiting = np.empty(nodes, np.uint8)
-        self.cycle = np.empty(nodes + 1, np.int64)
-        self.critical = np.empty(nodes + 1, np.int64)
+        on, at_core, tokens = np.asarray(graph.on), np.asarray(graph.at_core), np.asarray(graph.tokens)
+        duration, first = np.asarray(graph.duration), np.asarray(graph.first)
+        nodes = len(duration)
+        everything = np.arange(nodes)
+        begins = first[at_core]
+        ends = np.asarray(graph.stop)[at_core] - 1
+        sizes = np.concatenate([np.diff(graph.on_at), np.diff(graph.core_at)])
+        starts = np.cumsum(sizes) - sizes
+        self.slots = len(on) + len(at_core)
+        #: The group of each slot, the place of the one after each, and whether that is the first of its group.
+        group = np.repeat(np.arange(len(sizes)), sizes)
+        succeeding = np.arange(1, self.slots + 1)
+        succeeding[starts + sizes - 1] = starts
+        self.grouped = group, succeeding, succeeding <= np.arange(self.slots)
+        source = np.concatenate([on, ends, everything, tokens[:, 0]])
+        entry = np.concatenate([on, begins, everything])
+        arcs = len(source)
+        self.source, self.entry = source, entry
+        self.ticks = np.concatenate([duration[on], 0 * ends, duration, tokens[:, 2]])
+        self.target = np.concatenate([entry, tokens[:, 1]])
+        self.periods = np.concatenate([0 * entry, tokens[:, 3]])
+        self.following, self.leading = np.full(arcs, -1), np.full(arcs, -1)
+        leaves = source.copy()
+        leaves[self.slots + np.asarray(graph.stop) - 1] = nodes  # nothing comes after the end of a firing
+        self.out_at, self.out = _rows(leaves, nodes)
+        arrives = entry.copy()
+        arrives[self.slots + first] = nodes
+        self.entry_at, self.entries = _rows(arrives, nodes)
+        self.token_at, rows = _rows(tokens[:, 1], nodes)
+        self.tokens_to = rows + self.slots + nodes
+        self.time, self.moved, self.kept = (np.zeros(nodes, np.int64) for _ in range(3))
+        self.visited, self.touch, self.before, self.into = (np.zeros(nodes, np.int64) for _ in range(4))
+        self.depth, self.after, self.ahead = (np.zeros(nodes + 1, np.int64) for _ in range(3))
+        self.queue = np.zeros(nodes, np.int64)
+        self.is_waiting = np.zeros(nodes, np.uint8)
+        self.cycle, self.critical, self.critical_target, self.critical_periods = (
+            np.zeros(nodes + 1, np.int64) for _ in range(4)
+        )
+        self.visit = self.steps = self.touched = self.head = self.waiting = self.criticals = 0
+
+    def arrange(self, graph: Graph, times: Any, period: int) -> None:
+        """Take times, and the selection that they induce at a period."""
+        slots: int = self.slots
+        times = np.asarray(times)
+        group, succeeding, is_last = self.grouped
+        turn, residue = np.divmod(times, period)
+        entry = np.asarray(self.entry)
+        order = np.lexsort((entry[:slots], residue[entry[:slots]], group))
+        after = order[succeeding]
+        target, periods, following, leading = map(np.asarray, (self.target, self.periods, self.following, self.leading))
+        following[order], leading[after] = after, order
+        target[order], periods[order] = entry[after], turn[entry[order]] - turn[entry[after]] + is_last
+        nodes = np.lexsort((np.arange(len(times)), times, np.asarray(graph.kind), np.asarray(graph.firing)))
+        last, succeeding = slots + nodes[: len(nodes) - 1], slots + nodes[1:]
+        following[last], leading[succeeding], target[last] = succeeding, last, nodes[1:]
+        np.asarray(self.time)[:] = times
         self.criticals = 0
-        self.tight_from = np.empty(nodes + 1, np.int64)
-        self.tight_to = np.empty(nodes + 1, np.int64)
-        self.tight_lag = np.empty(nodes + 1, np.int64)
+        self.steps += 4 * len(following)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _add_arc(
-    room: Selection,
-    source: cython.longlong,
-    target: cython.longlong,
-    ticks: cython.longlong,
-    periods: cython.longlong,
-) -> cython.void:
-    room.arc_from[room.arcs] = source
-    room.arc_to[room.arcs] = target
-    room.arc_ticks[room.arcs] = ticks
-    room.arc_periods[room.arcs] = periods
-    room.arcs += 1
+def begin(room: Selection) -> cython.void:
+    """Let no node wait, and none be touched."""
+    root: cython.Py_ssize_t = room.time.shape[0]
+    room.visit += 1
+    room.touched = room.head = room.waiting = 0
+    room.after[root] = room.ahead[root] = root
+    room.depth[root] = 0
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def select(graph: Graph, room: Selection, period: cython.longlong) -> cython.void:
-    """Fill the arcs of the selection that ``moved`` induces."""
-    room.steps += 4 * room.arcs
-    room.arcs = 0
-    accesses: cython.Py_ssize_t = graph.on.shape[0]
-    inverse: cython.double = 1.0 / period
-    for k in range(room.moved.shape[0]):
-        turn = cython.cast(cython.longlong, room.moved[k] * inverse)  # off by little
-        rest = room.moved[k] - turn * period
-        while rest < 0:
-            turn -= 1
-            rest += period
-        while rest >= period:
-            turn += 1
-            rest -= period
-        room.turn[k] = turn
-    for f in range(graph.first.shape[0]):
-        last = _chain(graph, room, graph.first[f], graph.execution[f])
-        _chain(graph, room, last, graph.stop[f] - 1)
-    for k in range(graph.on_at.shape[0] - 1):
-        _in_order(room, period, graph.on_at[k], graph.on_at[k + 1])
-        _cycle_of_accesses(graph, room, graph.on_at[k + 1] - graph.on_at[k])
-    for k in range(graph.core_at.shape[0] - 1):
-        _in_order(room, period, accesses + graph.core_at[k], accesses + graph.core_at[k + 1])
-        _cycle_of_firings(graph, room, graph.core_at[k + 1] - graph.core_at[k])
-    for k in range(graph.tokens.shape[0]):
-        _add_arc(room, graph.tokens[k, 0], graph.tokens[k, 1], graph.tokens[k, 2], graph.tokens[k, 3])
+def _touch(room: Selection, node: cython.longlong) -> cython.void:
+    if room.visited[node] != room.visit:
+        room.visited[node] = room.visit
+        room.before[node] = room.time[node]
+        room.touch[room.touched] = node
+        room.touched += 1
+        room.depth[node] = -1
+        room.is_waiting[node] = False
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _chain(graph: Graph, room: Selection, last: cython.longlong, target: cython.longlong) -> cython.longlong:
-    """Add arcs from ``last`` to the accesses between, one after the other, and to ``target``; return that."""
-    count: cython.Py_ssize_t = 0
-    for node in range(last + 1, target):
-        place = count
-        while place > 0 and room.moved[node] < room.moved[room.order[place - 1]]:
-            room.order[place] = room.order[place - 1]
-            place -= 1
-        room.order[place] = node
-        count += 1
-    for place in range(count):
-        _add_arc(room, last, room.order[place], graph.duration[last], 0)
-        last = room.order[place]
-    _add_arc(room, last, target, graph.duration[last], 0)
-    return target
+def set_time(room: Selection, node: cython.longlong, at: cython.longlong) -> cython.void:
+    """Let a node be at a time, until it is taken back."""
+    _touch(room, node)
+    room.time[node] = at
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _insert(room: Selection, count: cython.Py_ssize_t, node: cython.longlong, period: cython.longlong) -> cython.void:
-    """Insert a node into ``count`` others, in the order of their residues."""
-    residue: cython.longlong = room.moved[node] - room.turn[node] * period
-    place: cython.Py_ssize_t = count
-    while place > 0 and (
-        room.residue[place - 1] > residue or (room.residue[place - 1] == residue and room.order[place - 1] > node)
-    ):
-        room.residue[place] = room.residue[place - 1]
-        room.order[place] = room.order[place - 1]
-        place -= 1
-    room.residue[place] = residue
-    room.order[place] = node
+def take_back(room: Selection) -> cython.void:
+    """Give all touched nodes the times of before."""
+    for k in range(room.touched):
+        room.time[room.touch[k]] = room.before[room.touch[k]]
+    room.steps += room.touched
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _in_order(
-    room: Selection, period: cython.longlong, first: cython.Py_ssize_t, stop: cython.Py_ssize_t
-) -> cython.void:  # fmt: skip
-    """Fill ``order`` with the tasks of a resource by their residues, from the order that they had last."""
-    for k in range(stop - first):
-        _insert(room, k, room.near[first + k], period)
-    for k in range(stop - first):
-        room.near[first + k] = room.order[k]
+def _wait(room: Selection, node: cython.longlong) -> cython.void:
+    """Let a node wait, as a tree of its own."""
+    root: cython.Py_ssize_t = room.time.shape[0]
+    _touch(room, node)
+    if not room.is_waiting[node]:
+        room.is_waiting[node] = True
+        room.queue[room.waiting] = node
+        room.waiting += 1
+        last = room.after[root]
+        room.after[root], room.ahead[node], room.after[node], room.ahead[last] = node, root, last, node
+        room.depth[node] = 1
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _cycle_of_accesses(graph: Graph, room: Selection, count: cython.Py_ssize_t) -> cython.void:
-    """Add the arcs between successors on an interconnect, the last before the first a period on."""
-    for k in range(count):
-        i = room.order[k]
-        j = room.order[k + 1 if k + 1 < count else 0]
-        _add_arc(room, i, j, graph.duration[i], room.turn[i] - room.turn[j] + (k == count - 1))
+def _holds(room: Selection, arc: cython.longlong, period: cython.longlong) -> cython.bint:
+    least: cython.longlong = room.time[room.source[arc]] + room.ticks[arc] - room.periods[arc] * period
+    return least <= room.time[room.target[arc]]
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _cycle_of_firings(graph: Graph, room: Selection, count: cython.Py_ssize_t) -> cython.void:
-    """Add the arcs between successors on a core, which firings hold from begin to end."""
-    for k in range(count):
-        i = room.order[k]
-        j = room.order[k + 1 if k + 1 < count else 0]
-        _add_arc(room, graph.stop[graph.firing[i]] - 1, j, 0, room.turn[i] - room.turn[j] + (k == count - 1))
+def wait_if_late(room: Selection, node: cython.longlong, period: cython.longlong) -> cython.void:
+    """Let a node wait if an arc that leaves it does not hold."""
+    for k in range(room.out_at[node], room.out_at[node + 1]):
+        if not _holds(room, room.out[k], period):
+            _wait(room, node)
+            break
+    room.steps += 2
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _raise_times(room: Selection, period: cython.longlong) -> cython.Py_ssize_t:
-    """Raise ``tried`` until all arcs hold; return 0, or the length of a cycle (filled with arcs) that never will.
-
-    First all arcs are looked at in turns, as most do not take many; then those of nodes that were made late.
-    """
-    changed: cython.bint
-    for k in range(room.into.shape[0]):
-        room.into[k] = -1
-    for k in range(room.arcs):
-        room.arc_least[k] = room.arc_ticks[k] - room.arc_periods[k] * period
-    for passes in range(PASSES):
-        changed = False
-        for k in range(room.arcs):
-            least = room.tried[room.arc_from[k]] + room.arc_least[k]
-            target = room.arc_to[k]
-            if least > room.tried[target]:
-                room.tried[target] = least
-                room.into[target] = k
-                changed = True
-        room.steps += room.arcs
-        if not changed:
-            return 0
-        if passes % 2 == 1:
-            k = _find_cycle(room)
-            if k > 0:
-                return k
-    return _raise_late(room)
+def wait_around(room: Selection, node: cython.longlong, period: cython.longlong) -> cython.void:
+    """Let a node wait, or those before it, if arcs between them do not hold."""
+    wait_if_late(room, node, period)
+    for k in range(room.entry_at[node], room.entry_at[node + 1]):
+        arc = room.leading[room.entries[k]]
+        if not _holds(room, arc, period):
+            _wait(room, room.source[arc])
+    for k in range(room.token_at[node], room.token_at[node + 1]):
+        if not _holds(room, room.tokens_to[k], period):
+            _wait(room, room.source[room.tokens_to[k]])
+    room.steps += 4
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _find_cycle(room: Selection) -> cython.Py_ssize_t:
-    """Fill ``cycle`` with arcs that made one another's ends late; return how many, 0 if there is no such cycle."""
-    length: cython.Py_ssize_t = 0
-    for root in range(room.seen.shape[0]):
-        room.seen[root] = -1
-    for root in range(room.seen.shape[0]):
-        v = root
-        while room.seen[v] < 0 and room.into[v] >= 0:
-            room.seen[v] = root
-            v = room.arc_from[room.into[v]]
-        if room.seen[v] == root:
-            u = v
-            while length == 0 or u != v:
-                room.cycle[length] = room.into[u]
-                length += 1
-                u = room.arc_from[room.into[u]]
-            return length
-        if room.seen[v] < 0:
-            room.seen[v] = root
-    return 0
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _raise_late(room: Selection) -> cython.Py_ssize_t:
-    """Do as :func:`_raise_times` from the nodes whose arcs do not hold.
+def raise_times(room: Selection, period: cython.longlong) -> cython.Py_ssize_t:
+    """Raise times until all arcs hold; return 0, or the length of a cycle (filled with arcs) that never will.
 
     What arcs made late is a forest. Where a node gets later, what hangs on it is cut off, as it will get later, too: so
     a cycle shows as soon as it closes (Tarjan 1981; Cherkassky and Goldberg, *Negative-cycle detection algorithms*).
     """
-    tried: cython.longlong[::1] = room.tried
+    time: cython.longlong[::1] = room.time
     depth: cython.longlong[::1] = room.depth
-    following: cython.longlong[::1] = room.following
-    leading: cython.longlong[::1] = room.leading
+    after: cython.longlong[::1] = room.after
+    ahead: cython.longlong[::1] = room.ahead
     queue: cython.longlong[::1] = room.queue
-    arc_to: cython.longlong[::1] = room.arc_to
-    arc_least: cython.longlong[::1] = room.arc_least
-    next_out: cython.longlong[::1] = room.next_out
-    nodes: cython.Py_ssize_t = tried.shape[0]
+    nodes: cython.Py_ssize_t = time.shape[0]
     first: cython.Py_ssize_t = 0
-    steps: cython.longlong = 2 * room.arcs
+    waiting: cython.Py_ssize_t = room.waiting
+    last: cython.Py_ssize_t = waiting if waiting < nodes else 0
+    steps: cython.longlong = 0
+    e: cython.Py_ssize_t
     k: cython.longlong
     u: cython.longlong
     v: cython.longlong
     w: cython.longlong
-    waiting: cython.Py_ssize_t = _begin_forest(room)
-    last: cython.Py_ssize_t = waiting if waiting < nodes else 0
     while waiting:
         u = queue[first]
         first = first + 1 if first + 1 < nodes else 0
@@ -292,61 +240,37 @@ def _raise_late(room: Selection) -> cython.Py_ssize_t:
         room.is_waiting[u] = False
         if depth[u] < 0:
             continue
-        k = room.first_out[u]
-        while k >= 0:
+        for e in range(room.out_at[u], room.out_at[u + 1]):
+            k = room.out[e]
             steps += 2
-            v = arc_to[k]
-            if tried[u] + arc_least[k] > tried[v]:
-                w = following[v]
-                if depth[v] >= 0:
-                    while depth[w] > depth[v] and w != u:
-                        steps += 2
-                        depth[w] = -1
-                        w = following[w]
-                    following[leading[v]], leading[w] = w, leading[v]
-                if (w == u and depth[v] >= 0 and depth[u] > depth[v]) or u == v:
-                    room.steps += steps
-                    return _cycle_through(room, k)
-                tried[v] = tried[u] + arc_least[k]
-                room.into[v] = k
-                w = following[u]
-                following[u], leading[v], following[v], leading[w] = v, u, w, v
-                depth[v] = depth[u] + 1
-                steps += 5
-                if not room.is_waiting[v]:
-                    room.is_waiting[v] = True
-                    queue[last] = v
-                    last = last + 1 if last + 1 < nodes else 0
-                    waiting += 1
-            k = next_out[k]
+            v = room.target[k]
+            least = time[u] + room.ticks[k] - room.periods[k] * period
+            if least <= time[v]:
+                continue
+            _touch(room, v)
+            w = after[v]
+            if depth[v] >= 0:
+                while depth[w] > depth[v] and w != u:
+                    steps += 2
+                    depth[w] = -1
+                    w = after[w]
+                after[ahead[v]], ahead[w] = w, ahead[v]
+            if (w == u and depth[v] >= 0 and depth[u] > depth[v]) or u == v:
+                room.steps += steps
+                return _cycle_through(room, k)
+            time[v] = least
+            room.into[v] = k
+            w = after[u]
+            after[u], ahead[v], after[v], ahead[w] = v, u, w, v
+            depth[v] = depth[u] + 1
+            steps += 5
+            if not room.is_waiting[v]:
+                room.is_waiting[v] = True
+                queue[last] = v
+                last = last + 1 if last + 1 < nodes else 0
+                waiting += 1
     room.steps += steps
     return 0
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _begin_forest(room: Selection) -> cython.Py_ssize_t:
-    """Let nodes wait that an arc leaves which does not hold, the only ones in the forest; return how many do."""
-    nodes: cython.Py_ssize_t = room.tried.shape[0]
-    waiting: cython.Py_ssize_t = 0
-    for u in range(nodes):
-        room.first_out[u] = -1
-        room.depth[u] = -1
-        room.is_waiting[u] = False
-    room.following[nodes], room.leading[nodes], room.depth[nodes] = nodes, nodes, 0
-    for k in range(room.arcs):
-        u = room.arc_from[k]
-        room.next_out[k] = room.first_out[u]
-        room.first_out[u] = k
-        if not room.is_waiting[u] and room.tried[u] + room.arc_least[k] > room.tried[room.arc_to[k]]:
-            room.is_waiting[u] = True
-            room.queue[waiting] = u
-            waiting += 1
-            w = room.following[nodes]
-            room.following[nodes], room.leading[u], room.following[u], room.leading[w] = u, nodes, w, u
-            room.depth[u] = 1
-    return waiting
 
 
 @cython.cfunc
@@ -356,67 +280,114 @@ def _cycle_through(room: Selection, arc: cython.longlong) -> cython.Py_ssize_t:
     """Fill ``cycle`` with the arcs from the begin of an arc back to its end; return how many."""
     length: cython.Py_ssize_t = 1
     room.cycle[0] = arc
-    node: cython.longlong = room.arc_from[arc]
-    while node != room.arc_to[arc]:
+    node: cython.longlong = room.source[arc]
+    while node != room.target[arc]:
         room.cycle[length] = room.into[node]
         length += 1
-        node = room.arc_from[room.into[node]]
+        node = room.source[room.into[node]]
     return length
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def ratio(room: Selection, length: cython.Py_ssize_t) -> cython.longlong:
+    """Return the least period that the cycle found allows, or NEVER."""
+    ticks: cython.longlong = 0
+    periods: cython.longlong = 0
+    for k in range(length):
+        ticks += room.ticks[room.cycle[k]]
+        periods += room.periods[room.cycle[k]]
+    return (ticks + periods - 1) // periods if periods > 0 else NEVER
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def note_critical(room: Selection, length: cython.Py_ssize_t) -> cython.void:
+    """Let the cycle found be the critical one."""
+    room.criticals = length
+    for k in range(length):
+        arc = room.cycle[k]
+        room.critical[k] = arc
+        room.critical_target[k] = room.target[arc]
+        room.critical_periods[k] = room.periods[arc]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def is_critical(room: Selection) -> cython.bint:
+    """Return whether all arcs of the critical cycle are still there."""
+    for k in range(room.criticals):
+        arc = room.critical[k]
+        if room.target[arc] != room.critical_target[k] or room.periods[arc] != room.critical_periods[k]:
+            return False
+    return room.criticals > 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def keep(room: Selection) -> cython.void:
+    """Keep the times."""
+    for k in range(room.time.shape[0]):
+        room.kept[k] = room.time[k]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def restore(room: Selection) -> cython.void:
+    """Take the times that were kept."""
+    for k in range(room.time.shape[0]):
+        room.time[k] = room.kept[k]
+    room.steps += room.time.shape[0]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def rescale(room: Selection, period: cython.longlong, other: cython.longlong) -> cython.void:
+    """Take the times kept with the same residues in the same turns of another period: a schedule if that is longer."""
+    inverse: cython.double = 1.0 / period
+    for k in range(room.time.shape[0]):
+        turn = cython.cast(cython.longlong, room.kept[k] * inverse)  # off by little
+        rest = room.kept[k] - turn * period
+        while rest < 0:
+            turn -= 1
+            rest += period
+        while rest >= period:
+            turn += 1
+            rest -= period
+        room.time[k] = room.kept[k] + turn * (other - period)
+    room.steps += room.time.shape[0]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def least_period(
-    room: Selection, low: cython.longlong, most: cython.longlong, near: cython.longlong
+    room: Selection, low: cython.longlong, most: cython.longlong, period: cython.longlong
 ) -> cython.longlong:  # fmt: skip
-    """Return the least period from ``low`` to ``most`` of the selection, else NEVER; it may be ``near``.
+    """Return the least period from ``low`` to ``most`` of the selection, else NEVER.
 
-    Fills ``critical`` with the arcs that forbid less and ``moved`` with a schedule. From one cycle's ratio to the next
-    larger one, first from one tick below ``near``.
+    Starts from times kept that may be good for ``period``. Fills ``critical`` with the arcs that forbid less and
+    ``time`` with a schedule. From one cycle's ratio to the next larger one.
     """
-    period: cython.longlong = max(low, min(near - 1, most))
-    is_first: cython.bint = period > low
+    at: cython.longlong = low
     room.criticals = 0
-    while True:
-        _try_moved(room)
-        length = _raise_times(room, period)
-        if length == 0 and (not is_first or period == low):
-            break
+    while at <= most:
+        rescale(room, period, at)
+        begin(room)
+        for node in range(room.time.shape[0]):
+            wait_if_late(room, node, at)
+        length = raise_times(room, at)
         if length == 0:
-            period = low
-        else:
-            ticks = 0
-            periods = 0
-            for k in range(length):
-                room.critical[k] = room.cycle[k]
-                ticks += room.arc_ticks[room.cycle[k]]
-                periods += room.arc_periods[room.cycle[k]]
-            if periods <= 0 or (ticks + periods - 1) // periods > most:
-                return NEVER
-            room.criticals = length
-            period = (ticks + periods - 1) // periods
-        is_first = False
-    for k in range(room.moved.shape[0]):
-        room.moved[k] = room.tried[k]
-    return period
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _try_moved(room: Selection) -> cython.void:
-    for k in range(room.moved.shape[0]):
-        room.tried[k] = room.moved[k]
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def copy(source: cython.const_longlong[::1], target: cython.longlong[::1]) -> cython.void:
-    """Fill ``target`` with the times in ``source``."""
-    for k in range(source.shape[0]):
-        target[k] = source[k]
+            return at
+        at = ratio(room, length)
+        note_critical(room, length)
+    return NEVER
 
 
 def evaluate(
@@ -431,10 +402,11 @@ def evaluate(
 
     Fills ``time`` with a schedule of it.
     """
+    room.arrange(graph, time, period)
     with cython.nogil:
-        copy(time, room.moved)
-        select(graph, room, period)
-        least = least_period(room, low, most, low)
+        keep(room)
+        least = least_period(room, low, most, period)
         if least != NEVER:
-            copy(room.moved, time)
+            for k in range(time.shape[0]):
+                time[k] = room.time[k]
     return int(least)
