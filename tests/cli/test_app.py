@@ -152,7 +152,7 @@ def test_a_terminal_without_a_sign_gets_its_number() -> None:
 @pytest.mark.parametrize(
     ("given", "command"),
     [
-        (None, ["pebble", "bound", "fft:n=8,word=1", "--budget", "8"]),
+        (None, ["spatial", "bound", "star:n=9"]),
         pytest.param("2", ["spatial", "cases"], marks=pytest.mark.slow),
     ],
 )

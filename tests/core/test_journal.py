@@ -18,7 +18,7 @@ ASKED = {"command": "engine plan", "input": "sha256:1", "options": {"budget": 3}
 #: A search of every engine: its arguments, the entry of its cost, the effort of the first and of the second run.
 SEARCHES = {
     "pebble": ("fft:n=16,word=1", "--budget", "6"),
-    "tensor": ("transformer-block",),
+    "tensor": ("mlp-chain:layers=2",),
     "dataflow": ("sobel", "--population", "10", "--offspring", "5"),
     "spatial": ("yule:n=256", "--no-baselines"),
     "affine": ("matvec", "--size", "M=20,N=20,S=16"),

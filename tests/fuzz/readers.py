@@ -79,16 +79,22 @@ def workload(engine: str, name: str) -> Any:
     return getattr(shorthaul, engine).case(name).workload
 
 
+@functools.cache
+def planned(engine: str) -> Any:
+    """Return a plan, which readers of several formats start from."""
+    module = getattr(shorthaul, engine)
+    match engine:
+        case "affine":
+            return module.plan(AFFINE, size="M=3,N=3,S=8", effort=1, evaluations=1)
+        case "dataflow":
+            return module.plan(DATAFLOW, generations=1, **EXPLORE)
+        case _:
+            return module.plan({"pebble": PEBBLE, "tensor": TENSOR, "spatial": SPATIAL}[engine], effort=0.05)
+
+
 def of_plan(engine: str, suffix: str) -> Callable[[Path], None]:
     def write(folder: Path) -> None:
-        module = getattr(shorthaul, engine)
-        match engine:
-            case "affine":
-                result = module.plan(AFFINE, size="M=3,N=3,S=8", effort=1, evaluations=1)
-            case "dataflow":
-                result = module.plan(DATAFLOW, generations=1, **EXPLORE)
-            case _:
-                result = module.plan({"pebble": PEBBLE, "tensor": TENSOR, "spatial": SPATIAL}[engine], effort=0.05)
+        result = planned(engine)
         assert result.plan_file is not None
         result.plan_file.save(folder / f"plan{suffix}", result.plan, result.plan_file.workload)
         if suffix == ".json":
@@ -130,14 +136,20 @@ def platform_json(folder: Path) -> None:
     folder.joinpath("a.json").write_text(json.dumps(document))
 
 
+@functools.cache
+def journal_lines() -> bytes:
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name, "journal.txt")
+        shorthaul.dataflow.plan(DATAFLOW, generations=1, journal=path, **EXPLORE)
+        return path.read_bytes()
+
+
 def journal(folder: Path) -> None:
-    shorthaul.dataflow.plan(DATAFLOW, generations=1, journal=folder / "journal.txt", **EXPLORE)
+    folder.joinpath("journal.txt").write_bytes(journal_lines())
 
 
 def state(folder: Path) -> None:
-    journal(folder)
-    (*_, record) = folder.joinpath("journal.txt").read_bytes().splitlines()
-    folder.joinpath("journal.txt").unlink()
+    (*_, record) = journal_lines().splitlines()
     folder.joinpath("state.npz").write_bytes(base64.b64decode(record.split(b"\t")[2]))
 
 
@@ -217,13 +229,6 @@ def check_order(path: Path) -> object:
 
     program = workload("affine", AFFINE)
     return check_plan(program, shorthaul.affine.load_plan(path, program))
-
-
-@functools.cache
-def journal_lines() -> bytes:
-    with tempfile.TemporaryDirectory() as name:
-        journal(Path(name))
-        return Path(name, "journal.txt").read_bytes()
 
 
 def read_records(path: Path) -> object:
