@@ -42,6 +42,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests.commands import share_server  # keeps the environment as it is by now
 
         share_server()
+    elif hasattr(os, "sched_getaffinity"):
+        # Searches of a test start processes where it says how many: other tests need the other cores, and the process
+        # that forks for each process of the tests takes 2 s. Commands take one per core, as those of users do.
+        os.sched_getaffinity = lambda _process: {0}
 
 
 @pytest.hookimpl(trylast=True)

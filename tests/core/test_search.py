@@ -182,3 +182,8 @@ def test_a_search_is_late_after_its_limit_also_what_was_kept_back_of_it() -> Non
     assert not search.is_late()
     assert Search(time_limit=100, started=time.monotonic() - 101).part(0.5).is_late()
     assert not Search(effort=1).is_late()
+
+
+def test_one_process_for_each_core_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {1, 4, 5}, raising=False)
+    assert Search().workers == 3

@@ -68,7 +68,7 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
     if result.plan is None and output.output is not None:
         from shorthaul.core.errors import InputError
 
-        cure = "'shorthaul affine code' writes the order as C"
+        cure = "'shorthaul affine code' writes an order as C"
         raise InputError(result.extra["not_listed"], place="--output", value=str(output.output), cure=cure)
     finish(result, output, details=lambda stream: _print_orders(result, stream))
 
@@ -233,7 +233,8 @@ def _print_orders(result: Result[Plan, Any], stream: TextIO) -> None:
         print(f"loads in program order: {before:,}", file=stream)
     if "not_listed" in result.extra:
         print(f"no list and no replay: {result.extra['not_listed']}", file=stream)
-        print("loads are those of its formula, at most; 'shorthaul affine code' writes the order as C", file=stream)
+        print("loads are those of its formula, at most", file=stream)
+        print("'shorthaul affine code' writes an order as C, and says where this one may load less", file=stream)
     elif upper is not None:
         replayed = upper["replayed_loads_words"]
         print(f"derived order: at most {digits(upper['value'])} by its formula, {replayed:,} replayed", file=stream)

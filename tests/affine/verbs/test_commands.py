@@ -105,7 +105,7 @@ def test_a_plan_of_10_8_instances_is_an_order_and_its_loads(tmp_path: Path) -> N
     assert "100,000,000 instances, too many to be listed" in done.stdout
     done = shorthaul(*asked, "-o", str(tmp_path / "plan.json"))
     assert done.returncode == 2
-    assert "'shorthaul affine code' writes the order as C" in done.stderr
+    assert "'shorthaul affine code' writes an order as C" in done.stderr
     assert not list(tmp_path.iterdir())
 
 

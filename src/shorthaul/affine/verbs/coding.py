@@ -76,7 +76,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
     Examples
     --------
     >>> from shorthaul.affine.workloads.cases import case
-    >>> result = code(case("gemm").workload, size="NI=1000,NJ=1000,NK=1000,S=4096")
+    >>> result = code(case("gemm").workload, size="NI=1000,NJ=1000,NK=1000,S=4096", effort=0.1)
     >>> result.extra["tiles"]
     {'T0_0': 67, 'T0_1': 56}
     """

@@ -96,7 +96,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     Examples
     --------
     >>> from shorthaul.affine.workloads.cases import case
-    >>> result = plan(case("matmul").workload, size="M=6,N=6,K=6,S=16")
+    >>> result = plan(case("matmul").workload, size="M=6,N=6,K=6,S=16", effort=0.1)
     >>> result.check.ok
     True
     """

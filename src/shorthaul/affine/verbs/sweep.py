@@ -101,7 +101,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     Examples
     --------
     >>> from shorthaul.affine.workloads.cases import case
-    >>> made = sweep(case("gemm").workload, size="NI=9,NJ=9,NK=9", least=4, most=64, points=3, effort=0.1)
+    >>> made = sweep(case("matvec").workload, size="M=9,N=9", least=4, most=64, points=3, effort=0.1)
     >>> len(made.extra["points"])
     3
     """
