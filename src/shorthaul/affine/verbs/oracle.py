@@ -13,7 +13,6 @@ from itertools import product
 
 import islpy as isl
 import numpy as np
-import numpy.typing as npt
 
 from shorthaul.affine import tuning
 from shorthaul.affine.bounds.best import AffineBound
@@ -166,11 +165,15 @@ def _parts(
 ) -> Iterator[Violation]:
     """Compare U(K) of every partition argument with the exact maximum."""
     where, compared = sizes_text(sizes), 0
+    vertices = {cdag.label(vertex): vertex for vertex in range(cdag.n)}
     for number, part in enumerate(bound.proof.parts, 1):
         if part.points is None or part.sources is None:
             continue
-        counted = _members(part.points, sizes, cdag)
-        inside = ~_members(part.sources, sizes, cdag)
+        counted, inside = np.zeros(cdag.n, dtype=np.bool_), np.ones(cdag.n, dtype=np.bool_)
+        counted[[vertices[label] for label in _labels(part.points, sizes)]] = True
+        inside[[vertices[label] for label in _labels(part.sources, sizes) if label in vertices]] = (
+            False  # walls are none
+        )
         inside[: cdag.inputs] = False
         for capacity in PART_CAPACITIES:
             at = {symbol(name): value for name, value in sizes.items()} | {S: capacity}
@@ -195,13 +198,12 @@ def _parts(
         remarks.append(f"{where}: {compared} values of U(K) are at least the exact maximum")
 
 
-def _members(union: isl.UnionSet, sizes: Mapping[str, int], cdag: ConcreteCdag) -> npt.NDArray[np.bool_]:
-    number = {cdag.label(vertex): vertex for vertex in range(cdag.n)}
-    result = np.zeros(cdag.n, dtype=np.bool_)
-    for item in sets_of(union):
-        for row in points(item, sizes).tolist():
-            result[number[f"{item.get_tuple_name()}[{', '.join(map(str, row))}]"]] = True
-    return result
+def _labels(union: isl.UnionSet, sizes: Mapping[str, int]) -> list[str]:
+    return [
+        f"{item.get_tuple_name()}[{', '.join(map(str, row))}]"
+        for item in sets_of(union)
+        for row in points(item, sizes).tolist()
+    ]
 
 
 def _plays(

@@ -22,6 +22,7 @@ from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.verbs import oracle
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
@@ -130,6 +131,18 @@ def test_a_changed_certificate_is_not_verified(change: Callable[[dict[str, str]]
     for walls in found:
         (change or (lambda _: None))(walls)
     assert bool(verify(program_from_text(text(1, cross(1))), document, SIZES)[0]) == (change is not None)
+
+
+def test_walls_are_no_vertices_for_the_oracle() -> None:
+    known = program_from_text(
+        "void f(int T, int N, double a[T + 1][N][N]) {\n#pragma scop\n"
+        "for (int t = 0; t < T; t++) for (int i = 1; i < N; i++) for (int j = 1; j < N; j++)"
+        " a[t + 1][i][j] = a[t][i][j] + a[t][i - 1][j] + a[t][i][j - 1];\n#pragma endscop\n}"
+    )
+    found = lower_bound(known, flow=flow_dependences(known), search=Search(effort=0.15))
+    sizes, remarks = {"T": 2, "N": 3}, list[str]()
+    assert not list(oracle._parts(found, sizes, concrete_cdag(known, sizes), remarks, Search()))
+    assert remarks
 
 
 @pytest.mark.parametrize("program", [COUPLED, pytest.param(text(3, cross(3)), marks=pytest.mark.slow)])
