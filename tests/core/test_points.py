@@ -17,7 +17,7 @@ ASKED = {"command": "engine sweep", "input": "sha256:1", "options": {"points": 4
 SWEEPS = {
     "pebble": ("fft:n=8,word=1", {"budgets": "3,5,9", "effort": 0.3}),
     "tensor": ("mlp-chain", {"points": 3, "effort": 0.1}),
-    "affine": ("matmul", {"size": "M=40,N=40,K=40", "least": 9, "points": 3, "effort": 0.2}),
+    "affine": ("matvec", {"size": "M=40,N=40", "least": 9, "points": 3, "effort": 0.2}),
     "dataflow": ("fig7", {"generations": 1, "population": 4, "seeds": 1}),
     "spatial": ("yule", {"sizes": "31,63", "methods": "convergecast"}),
 }
