@@ -8,11 +8,11 @@ is one more reason to give an argument up, so that the arguments found so far ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import islpy as isl
 
@@ -139,6 +139,22 @@ def until_out_of_effort(items: Iterable[ItemT]) -> list[ItemT]:
     with suppress(OutOfEffortError):
         found.extend(items)
     return found
+
+
+def remembered(known: MutableMapping[Hashable, Any], key: Hashable, make: Callable[[], ResultT]) -> ResultT:
+    """Return ``make()``, kept in ``known`` by its key unless the search ended meanwhile.
+
+    >>> known = {}
+    >>> remembered(known, "a", lambda: 1), remembered(known, "a", lambda: 2)
+    (1, 1)
+    """
+    if key in known:
+        found: ResultT = known[key]
+        return found
+    made = make()
+    if not is_out_of_effort():
+        known[key] = made
+    return made
 
 
 def within(operations: int, items: Iterable[ItemT]) -> Iterator[ItemT]:

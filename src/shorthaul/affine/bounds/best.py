@@ -38,8 +38,8 @@ from shorthaul.affine.bounds.lifetime import (
 from shorthaul.affine.bounds.lifetime.read_again import in_partitions, in_phases, more_in_phases
 from shorthaul.affine.bounds.lifetime.remaining import remaining
 from shorthaul.affine.bounds.partition import stencil_levels
-from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances, with_ends
-from shorthaul.affine.bounds.partition.merged_statements import merged_statements
+from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, instances, with_ends
+from shorthaul.affine.bounds.partition.merged_statements import groups_of_statements, partitions
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
 from shorthaul.affine.bounds.reassociated import reassociated
 from shorthaul.affine.effort import OutOfEffortError, charged_to, limited, until_out_of_effort
@@ -246,8 +246,8 @@ def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> Affi
 def _fitted_share(flow: DataFlow, sizes: Mapping[str, int], search: Search) -> float:
     """Return the share of the effort for arguments made for the sizes: more where phases promise most."""
     with charged_to(search), suppress(OutOfEffortError):
-        return (2 if more_in_phases(flow, sizes) else 1) * FITTED_SHARE
-    return FITTED_SHARE
+        return FITTED_SHARE[more_in_phases(flow, sizes)]
+    return FITTED_SHARE[0]
 
 
 def _share(left: Sequence[Graph]) -> float:
@@ -350,8 +350,8 @@ def _pool(
     doubled = found(_CONES) if symmetric else []
     covered = frozenset(name for item in levels if item.item.covers for name in item.item.statements)
     with charged_to(search.part(FAMILY_SHARE)):
-        alone = candidates(flow, where, sizes, symmetric=symmetric, without=covered)
-        pool = [*alone, *merged_statements(flow, alone, where)]
+        pool = partitions(flow, where, sizes, symmetric=symmetric, without=covered)
+        known = {id(item): item for item in pool}
         pool = list(with_ends(pool, flow)) if symmetric else pool
     with charged_to(search.part(FAMILY_SHARE)):
         until_out_of_effort(item.count() for item in _best_of_statements(pool, sizes))
@@ -359,6 +359,12 @@ def _pool(
     tried = [family for family in _TRIED if (symmetric or family in _PUBLISHED) and family not in early]
     lifetime = early | {family: found(family, 1.0 if family is tried[-1] else FAMILY_SHARE) for family in tried}
     listed = [item for family in _LISTED for item in lifetime.get(family, ())]
+    if symmetric and not early:  # groups of statements that were not reached, with what the others have left
+        with charged_to(search):
+            groups = groups_of_statements(flow, where, sizes, symmetric=True, without=covered)
+            late = list(with_ends((item for item in groups if id(item) not in known), flow))
+            until_out_of_effort(item.count() for item in _best_of_statements(late, sizes))
+            pool += late
     return [*pool, *listed, *levels, *fields, *necks, *doubled]
 
 

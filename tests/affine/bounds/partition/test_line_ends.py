@@ -15,9 +15,9 @@ from tests.affine.derived import quick
 from tests.reference.falsified import at, changed_numbers, put
 
 from shorthaul.affine.bounds.best import fitted, lower_bound
-from shorthaul.affine.bounds.partition.candidates import candidates, instances, sub_bound, with_ends
+from shorthaul.affine.bounds.partition.candidates import instances, sub_bound, with_ends
 from shorthaul.affine.bounds.partition.k_partition import Partition
-from shorthaul.affine.bounds.partition.merged_statements import merged_statements
+from shorthaul.affine.bounds.partition.merged_statements import partitions
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.check.execution import Vertex, evaluate, execute
 from shorthaul.affine.check.partition_points import operands_of, points_of
@@ -47,8 +47,8 @@ def arguments(text: str) -> tuple[Any, list[Partition]]:
     """Return the program and its arguments with ends of lines."""
     program = program_from_text(FRAME % text)
     flow, where = flow_dependences(program), instances()
-    alone = candidates(flow, where, where[0].sizes(flow.program.parameters), symmetric=True)
-    pool = (item.argument for item in with_ends([*alone, *merged_statements(flow, alone, where)], flow))
+    made = partitions(flow, where, where[0].sizes(flow.program.parameters), symmetric=True)
+    pool = (item.argument for item in with_ends(made, flow))
     return program, [item for item in pool if item.ends is not None]
 
 

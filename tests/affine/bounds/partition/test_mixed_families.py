@@ -14,8 +14,8 @@ from tests.affine.derived import is_legal, quick
 
 from shorthaul.affine import program_from_text
 from shorthaul.affine.bounds.best import lower_bound
-from shorthaul.affine.bounds.partition.candidates import Candidate, candidates, instances, sub_bound
-from shorthaul.affine.bounds.partition.merged_statements import merged_statements
+from shorthaul.affine.bounds.partition.candidates import Candidate, instances, sub_bound
+from shorthaul.affine.bounds.partition.merged_statements import partitions
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.check.largest_part import largest_part
 from shorthaul.affine.integer_sets.dependences import flow_dependences
@@ -56,8 +56,8 @@ def program(name: str) -> Program:
 def mixed(name: str) -> Candidate:
     """Return the best argument with a family that consists of chains in one part only."""
     flow, where = flow_dependences(program(name)), instances()
-    alone = candidates(flow, where, where[0].sizes(program(name).parameters), symmetric=True)
-    found = [item for item in merged_statements(flow, alone, where) if is_mixed(item)]
+    made = partitions(flow, where, where[0].sizes(program(name).parameters), symmetric=True)
+    found = [item for item in made if is_mixed(item)]
     return max(found, key=lambda item: item.worth(0))
 
 

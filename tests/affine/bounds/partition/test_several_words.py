@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,12 +15,16 @@ from tests.affine.derived import quick
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.partition.brascamp_lieb import best_exponents
+from shorthaul.affine.bounds.partition.candidates import instances
+from shorthaul.affine.bounds.partition.merged_statements import groups_of_statements
 from shorthaul.affine.check.certificate import verify
+from shorthaul.affine.effort import charged_to
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.verbs.deriving import bound_of as as_bound
+from shorthaul.core.search import Search
 
 N, M, S = (symbol(name) for name in ("N", "M", "S"))
 ROWS, COLUMNS = ((0, 1),), ((1, 0),)
@@ -121,3 +126,18 @@ def test_no_play_beats_the_bound(seed: int) -> None:
             active += value > cdag.inputs
             assert value <= least_known(cdag, capacity, np.random.default_rng(seed))
     assert active
+
+
+def test_a_search_for_groups_goes_on_where_it_ended() -> None:
+    text = "C[i][j] += A[i][k] * B[k][j]; D[i][j] += A[i][k] * E[k][j];"
+    loops = "for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) for (int k = 0; k < N; k++)"
+    arrays = ", ".join(f"double {name}[N][N]" for name in "ABCDE")
+    flow = flow_dependences(program_from_text(body(text, arrays, loops)))
+    find = partial(groups_of_statements, flow, instances(), {"N": 100, "M": 100, "S": 16}, symmetric=True)
+    with charged_to(Search(effort=0.01)):
+        first = find()
+    with charged_to(Search(effort=10)) as search:
+        later, spent = find(), search.spent()
+        assert list(map(id, find())) == list(map(id, later))
+    assert search.spent() < 1.1 * spent
+    assert [max(len(item.argument.parts) for item in found) for found in (first, later)] == [1, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from shorthaul.affine.bounds.partition.line_ends import best_beside_ends, with_l
 from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, partition_certificate, projections_of, steps_of
 from shorthaul.affine.bounds.partition.parts import Ground, Part, box_points, sets_of, thickness, union_of, with_own
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
-from shorthaul.affine.effort import limited, step, until_out_of_effort
+from shorthaul.affine.effort import limited, remembered, step, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import (
     Cardinality,
     LongFormulaError,
@@ -135,25 +136,30 @@ def _formulas(argument: Partition, flow: DataFlow) -> SubBound | None:
         return None
 
 
-def candidates(
-    flow: DataFlow,
-    where: tuple[Instance, ...],
-    sizes: Mapping[str, int],
-    *,
-    symmetric: bool,
-    without: frozenset[str] = frozenset(),
-) -> list[Candidate]:
-    """Return K-partition arguments for every statement not in ``without``, best first.
+def by_size(flow: DataFlow, sizes: Mapping[str, int], without: frozenset[str]) -> tuple[list[str], list[str]]:
+    """Return the statements, those of most instances at ``sizes`` first, and apart such as are temporaries.
 
-    Statements of most instances at ``sizes`` are tried first, of these such as others read at the same place only last:
-    what reads them sees what they read.
+    What reads temporaries sees what they read.
     """
-    found: list[Candidate] = []
     tried = [item for item in flow.program.statements if item.name not in without]
-    passed = set(until_out_of_effort(item.name for item in tried if is_temporary(flow, item.name)))
-    for statement in sorted(tried, key=lambda item: (-box_points(item.domain, sizes), item.name in passed)):
-        found.extend(until_out_of_effort(_of_statement(flow, statement.name, where, symmetric=symmetric)))
+    ordered = [item.name for item in sorted(tried, key=lambda item: -box_points(item.domain, sizes))]
+    passed = set(until_out_of_effort(name for name in ordered if is_temporary(flow, name)))
+    return [name for name in ordered if name not in passed], [name for name in ordered if name in passed]
+
+
+def candidates(
+    flow: DataFlow, names: Iterable[str], where: tuple[Instance, ...], *, symmetric: bool
+) -> list[Candidate]:
+    """Return K-partition arguments for every statement in ``names``, best first; they are remembered."""
+    found: list[Candidate] = []
+    for name in names:
+        made = partial(_of_statement, flow, name, where, symmetric=symmetric)
+        found += remembered(flow.known, (candidates, name, symmetric), partial(_listed, made))
     return sorted(found, key=lambda item: -item.worth(0))
+
+
+def _listed(make: Callable[[], Iterator[Candidate]]) -> list[Candidate]:
+    return until_out_of_effort(make())
 
 
 def is_temporary(flow: DataFlow, name: str) -> bool:
@@ -242,9 +248,13 @@ def _of_paths(
     least = min(sigma for sigma, _ in chosen)
     found: list[Candidate] = []
     grounds: dict[frozenset[str], Ground | None] = {}
+    alike: Counter[frozenset[Subspace]] = Counter()
     for sigma, subset in sorted(chosen, key=lambda item: (item[0], len(item[1])))[:MOST_PATH_SETS]:
         if sigma > least:
             break
+        spaces = frozenset(path.kernel for path in subset)
+        if alike[spaces] >= MOST_ARGUMENTS:  # what more paths of these tell, all of them do
+            continue
         domains = frozenset(str(path.domain) for path in subset)
         if domains not in grounds:
             common = domain
@@ -254,7 +264,10 @@ def _of_paths(
         ground = grounds[domains]
         if ground is not None:
             whole = Part(statement, ground.domain, subset, order, ground=ground)
-            found.extend(_of_part(whole, flow, limit, where, symmetric=symmetric))
+            made = partial(_of_part, whole, flow, limit, where, symmetric=symmetric)
+            several = remembered(flow.known, (_of_part, subset, limit, symmetric), partial(_listed, made))
+            found += several
+            alike[spaces] += len(several)
     found.sort(key=lambda item: -item.worth(0))
     found.extend(until_out_of_effort(_widened(found, usable, flow, where)))
     found.sort(key=lambda item: -item.worth(0))

@@ -8,18 +8,19 @@ in a layer and the gradient of its weights.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import islpy as isl
 
-from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate
+from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, by_size, candidate, candidates
 from shorthaul.affine.bounds.partition.k_partition import partition
 from shorthaul.affine.bounds.partition.merged_pieces import merged_pieces
 from shorthaul.affine.bounds.partition.parts import Part, with_own
 from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.bounds.partition.symmetric_reads import away_from_diagonal
-from shorthaul.affine.effort import limited
+from shorthaul.affine.effort import limited, remembered
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import Subspace, span
 from shorthaul.affine.tuning import MOST_ARGUMENTS, MOST_MERGED_LOOPS, PARTITION_OPERATIONS
@@ -27,12 +28,51 @@ from shorthaul.affine.tuning import MOST_ARGUMENTS, MOST_MERGED_LOOPS, PARTITION
 Shape = tuple[tuple[bool, Subspace], ...]
 
 
+def partitions(
+    flow: DataFlow,
+    where: tuple[Instance, ...],
+    sizes: Mapping[str, int],
+    *,
+    symmetric: bool,
+    without: frozenset[str] = frozenset(),
+) -> list[Candidate]:
+    """Return arguments for every statement not in ``without`` and over several.
+
+    Groups of statements come before temporaries, which hardly ever tell more, and before pairs, which are many.
+    """
+    early = groups_of_statements(flow, where, sizes, symmetric=symmetric, without=without)
+    alone = candidates(flow, itertools.chain(*by_size(flow, sizes, without)), where, symmetric=symmetric)
+    merged = merged_statements(flow, alone, where)
+    known = {id(item) for item in (*alone, *merged)}
+    return [*alone, *merged, *(item for item in early if id(item) not in known)]
+
+
+def groups_of_statements(
+    flow: DataFlow,
+    where: tuple[Instance, ...],
+    sizes: Mapping[str, int],
+    *,
+    symmetric: bool,
+    without: frozenset[str] = frozenset(),
+) -> list[Candidate]:
+    """Return arguments for every statement but temporaries, and over groups of them; what is known costs nothing."""
+    alone = candidates(flow, by_size(flow, sizes, without)[0], where, symmetric=symmetric)
+    return [*alone, *_groups(flow, _single(alone), where)]
+
+
 def merged_statements(flow: DataFlow, found: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
     """Return arguments over two statements or more that share vertices, and over pieces of one statement."""
-    single = [item for item in found if len(item.argument.parts) == 1 and item.argument.symmetry is None]
-    single = [item for item in single if item.argument.exponents.limit is None]
+    single = _single(found)
     few = [item for item in single if not _is_wide(item.argument.parts[0])]
-    return [*_pairs(flow, few, where), *_groups(flow, single, where), *merged_pieces(flow, few, where)]
+    groups = _groups(flow, single, where)
+    pieces = merged_pieces(flow, few, where)
+    return [*_pairs(flow, few, where), *groups, *pieces]
+
+
+def _single(found: Sequence[Candidate]) -> list[Candidate]:
+    """Return the arguments on one statement that may be merged."""
+    single = [item for item in found if len(item.argument.parts) == 1 and item.argument.symmetry is None]
+    return [item for item in single if item.argument.exponents.limit is None]
 
 
 def _is_wide(part: Part) -> bool:
@@ -110,16 +150,25 @@ def _groups(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, 
     for alike in shapes.values():
         for group in _sharing(list(alike.values())):
             least = max(item.worth(0) for item in group)
-            made = _of_group([_sorted(item.argument.parts[0]) for item in group], flow, where)
+            key = _groups, *map(id, group)
+            _, made = remembered(flow.known, key, partial(_made_of, group, flow, where))
             result += [item for item in made if item.worth(0) > 1.01 * least]
     return result
 
 
-def _of_group(parts: Sequence[Part], flow: DataFlow, where: tuple[Instance, ...]) -> Iterator[Candidate]:
-    """Yield arguments on parts, where these meet for every coordinate along which they are moved apart.
+def _made_of(
+    group: Sequence[Candidate], flow: DataFlow, where: tuple[Instance, ...]
+) -> tuple[Sequence[Candidate], list[Candidate]]:
+    """Return a group, so that no others get the identities of its arguments, and the arguments on all of it."""
+    return group, _of_group([_sorted(item.argument.parts[0]) for item in group], flow, where)
+
+
+def _of_group(parts: Sequence[Part], flow: DataFlow, where: tuple[Instance, ...]) -> list[Candidate]:
+    """Return arguments on parts, where these meet for every coordinate along which they are moved apart.
 
     Where temporaries are on paths of several families they are own vertices.
     """
+    found: list[Candidate] = []
     best, owning = 0.0, with_own(parts)
     for tried in (parts, owning) if any(part.own for part in owning) else (parts,):
         for along in range(len(parts[0].order)):
@@ -131,9 +180,10 @@ def _of_group(parts: Sequence[Part], flow: DataFlow, where: tuple[Instance, ...]
                 continue
             if made is not None and made.worth(0) > 1.01 * best:
                 best = made.worth(0)
-                yield made
+                found.append(made)
             if argument is not None and argument.moved != along:
                 break  # all ways to move them are the same
+    return found
 
 
 def _shape(paths: Sequence[Path]) -> Shape:
