@@ -481,6 +481,11 @@ def test_sizes_that_are_too_large_say_how_large_they_may_be(weight: int) -> None
         ("a.json", '{"nodes": [1, 2], "links": []}', "cannot be read"),
         ("a.json", '{"nodes": [{"id": 1}], "edges": [{"source": 1, "target": 3}]}', "names no node"),
         (
+            "a.json",
+            '{"nodes": [{"id": 1}, {"id": 1}, {"id": 2}], "edges": [{"source": 1, "target": 2}]}',
+            "is given twice",
+        ),
+        (
             "a.graphml",
             '<graphml><graph edgedefault="directed"><edge source="a" target="b"/></graph></graphml>',
             "names no node",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -43,7 +43,7 @@ def _from_graphml(nx: Any, text: str) -> Any:
     graph = nx.read_graphml(io.BytesIO(text.encode()))
     parts = [(item.tag.rpartition("}")[2], item) for item in ET.fromstring(text.encode()).iter()]
     ends = [(item.get("source"), item.get("target")) for tag, item in parts if tag == "edge"]
-    _require_nodes({item.get("id") for tag, item in parts if tag == "node"}, ends)
+    _require_nodes([item.get("id") for tag, item in parts if tag == "node"], ends)
     for key, value in graph.graph.get("node_default", {}).items():
         for data in graph.nodes.values():
             data.setdefault(key, value)
@@ -100,12 +100,16 @@ def from_node_link(document: dict[str, Any]) -> Cdag:
         raise InputError("has nodes, but no edges", allowed="edges, links or adjacency", cure=cure)
     graph = _converted(lambda nx: nx.node_link_graph(directed, edges=edges))
     ends = [(repr(item["source"]), repr(item["target"])) for item in document[edges]]
-    _require_nodes({repr(item.get("id", at)) for at, item in enumerate(document["nodes"])}, ends)
+    _require_nodes([repr(item.get("id", at)) for at, item in enumerate(document["nodes"])], ends)
     return graph
 
 
-def _require_nodes(known: Collection[Any], ends: Sequence[tuple[Any, Any]]) -> None:
-    """Raise for an edge whose end is no node, which networkx would make one."""
+def _require_nodes(nodes: Sequence[Any], ends: Sequence[tuple[Any, Any]]) -> None:
+    """Raise for a node that is given twice, and for an edge whose end is no node: networkx makes one of each."""
+    known = Counter(nodes)
+    for node, times in known.items():
+        if times > 1:
+            raise InputError("is given twice", place="nodes", value=str(node), cure="give every node its own id")
     for at, pair in enumerate(ends):
         for end in pair:
             if end not in known:
