@@ -207,6 +207,10 @@ CROSSINGS_STRIDES: Final = (8, 1)
 CROSSINGS_PROBE: Final = 32
 CROSSINGS_PATIENCE: Final = 0.1
 CROSSINGS_WORTH: Final = 0.25
+#: So few of those that are looked at tell, far apart in depth, once they have taken this part of what is left: ten
+#: families of some 10,000 nodes, effort of 0.06, where prices that are too high took most of it.
+CROSSINGS_FEWEST: Final = 8
+CROSSINGS_PROBE_PART: Final = 0.05
 FIRST_PRICE: Final = 1.9
 PRICE_DECAY: Final = 0.7
 LAST_PRICE: Final = 0.02

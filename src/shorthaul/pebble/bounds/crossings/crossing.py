@@ -149,7 +149,7 @@ def _taken(
             nodes = order if is_common else np.append(often, order)
             step = max(1, len(nodes) // tuning.CROSSINGS_PROBE)
             tried = nodes[::step] if is_common else np.append(often[::few], nodes[::step])
-            if not any(_advanced(paths, tried[at : at + 1], kind, search) for at in range(len(tried))):
+            if not _is_worth(paths, tried[_spread(len(tried))], kind, search):
                 continue
             began, found, left = search.spent(), 0, search.left()
             for at in range(0, len(nodes), step):
@@ -161,6 +161,26 @@ def _taken(
                         break
         price *= tuning.PRICE_DECAY
     return _parts(taken)
+
+
+def _spread(count: int) -> IntArray:
+    """Return the numbers below ``count``, the first ones of which lie far apart: by their bits read backwards."""
+    bits = max(1, (count - 1).bit_length())
+    numbers = np.array([int(f"{at:0{bits}b}"[::-1], 2) for at in range(1 << bits)], dtype=np.int64)
+    return numbers[numbers < count]
+
+
+def _is_worth(
+    paths: path_kernels.Paths, tried: IntArray, kind: tuple[int, float, int, bool], search: Search
+) -> bool:  # fmt: skip
+    """Return whether there is a part of a kind at one of some nodes; where they take long, the first few tell."""
+    began, most = search.spent(), tuning.CROSSINGS_PROBE_PART * search.left()
+    for at in range(len(tried)):
+        if at >= tuning.CROSSINGS_FEWEST and search.spent() - began > most:
+            break
+        if _advanced(paths, tried[at : at + 1], kind, search):
+            return True
+    return False
 
 
 def _advanced(paths: path_kernels.Paths, nodes: IntArray, kind: tuple[int, float, int, bool], search: Search) -> int:
