@@ -9,7 +9,7 @@ PLACEMENT_STEPS = 3e7
 #: Pairs of individuals that NSGA-II ranks, everything else in a generation included.
 RANKED_PAIRS = 4e7
 #: Arcs that the local search over selections looks at.
-SELECTION_STEPS = 2.6e8
+SELECTION_STEPS = 3.2e8
 #: Entries of matrices and pairs of tasks that the branch and bound looks at.
 BRANCHING_STEPS = 3e8
 #: Entries of matrices that are looked at when the fixed differences are closed.
