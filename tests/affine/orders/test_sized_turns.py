@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from itertools import islice
 
 import pytest
 from tests.affine.derived import flow_of, kernel, upper_of
@@ -264,3 +265,23 @@ def test_a_part_of_a_matrix_stays_in_memory_with_little_effort() -> None:
     found = at_sizes(upper, flow, {"T": steps, "n": size, "S": room}, search)
     passing = size**2 - room + 6 * size
     assert sum(step.loads({"T": steps, "n": size}, room) for step in found.steps) < 1.05 * (steps * passing + room)
+
+
+def test_a_pass_is_joined_with_one_of_the_next_step_behind_a_sum() -> None:
+    program = program_from_text("""void f(int T, int n, double p[n], double q[n]) {
+  for (int t = 0; t < T; t++) {
+    double s = 0;
+    for (int i = 1; i < n - 1; i++) {
+      q[i] = 2 * p[i] - p[i - 1] - p[i + 1];
+      s += p[i] * q[i];
+    }
+    for (int i = 1; i < n - 1; i++)
+      p[i] = p[i] - s * q[i];
+  }
+}""")
+    flow, sizes = flow_dependences(program), {"T": 8, "n": 90, "S": 20}
+    boxes = Boxes(flow, sizes, ())
+    (run,) = boxes.runs
+    written, joined = islice(boxes.turns.as_written(boxes.plain(run[0])), 2)
+    loads, _ = replayed(UpperBound(program, (joined,)), flow, sizes)
+    assert loads <= joined.rate < 2.2 * 8 * 90 < written.rate

@@ -96,7 +96,7 @@ class Boxes:
         self.reads = {item.name: reads_of(flow, item.name) for item in flow.program.statements}
         self.weights = weights or {sizes["S"]: 1.0}
         self.turns = SizedGroups(self, small)
-        self._turned: dict[frozenset[str], TurnsStep | None] = {}
+        self.known_turns: dict[frozenset[str], TurnsStep | None] = {}
         self._turning: dict[frozenset[str], Iterator[TurnsStep | None]] = {}
         self._known: dict[frozenset[str], BoxStep | None] = {}
         self._making: dict[frozenset[str], Iterator[BoxStep | None]] = {}
@@ -261,7 +261,7 @@ class Boxes:
         names = frozenset(plain.names)
         if not any(len(run) > 1 and names == frozenset(chain(*run)) for run in self.runs):
             return None
-        if names in self._turned or self.least(names) < ABOUT_THE_SAME * below:
+        if names in self.known_turns or self.least(names) < ABOUT_THE_SAME * below:
             return self.best_turns(plain)
         return None
 
@@ -271,18 +271,18 @@ class Boxes:
         None if they may not. With ``first`` no more is tried once there is one.
         """
         names = frozenset(plain.names)
-        if names not in self._turned:
-            self._turned[names], self._turning[names] = None, self._all_turns(plain)
+        if names not in self.known_turns:
+            self.known_turns[names], self._turning[names] = None, self._all_turns(plain)
         with suppress(effort.OutOfEffortError):  # the best so far is kept
             for found in self._turning[names]:
-                best = self._turned[names]
+                best = self.known_turns[names]
                 if found is not None and (best is None or self.cost(found) < self.cost(best)):
-                    self._turned[names] = found
+                    self.known_turns[names] = found
                 if first and found is not None:
                     break
         if effort.is_out_of_effort():  # more may be left later
             self._turning[names] = self._all_turns(plain)
-        return self._turned[names]
+        return self.known_turns[names]
 
     def _all_turns(self, plain: Step) -> Iterator[TurnsStep | None]:
         """Yield statements as groups that take turns: as they are, folded, and two steps at a time."""
@@ -292,7 +292,7 @@ class Boxes:
             parts, rows = made
             inside = Boxes(parts.flow, self.sizes, self.small, self.weights, self.slack, rows)
             yield SizedGroups(inside, self.small, parts).best(plain)
-        best = self._turned[frozenset(plain.names)]
+        best = self.known_turns[frozenset(plain.names)]
         is_alone = self.slack == NO_SLACK and len(self.weights) == 1
         if is_alone and best is not None and self.cost(best) > WORTH_TWO_STEPS * self.least(plain.names):
             yield two_steps(self, plain)
@@ -385,13 +385,13 @@ class Boxes:
             return None if made is None else self._boxed(names, self.options(made, ()), stepped=False)
         return None
 
-    def placed(self, placement: Placement) -> BoxStep | None:
-        """Return statements with this placement in the best boxes found."""
+    def placed(self, placement: Placement, *, stepped: bool = False) -> BoxStep | None:
+        """Return statements with this placement in the best boxes found, its first coordinate ``stepped``."""
         ordered = [item.name for item in self.flow.program.statements if item.name in placement]
         options: list[_Option] = []
         with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-            options = self.options({name: placement[name] for name in ordered}, ())
-        return self._boxed(ordered, options, stepped=False)
+            options = self.options({name: placement[name] for name in ordered}, (0,) if stepped else ())
+        return self._boxed(ordered, options, stepped=stepped)
 
     def _boxed(
         self, ordered: Sequence[str], options: Iterable[_Option], stepped: bool, spilling: bool = False

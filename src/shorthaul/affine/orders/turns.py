@@ -9,7 +9,7 @@ B never leads back, delta(B) - delta(A) + distance >= 0, and A comes before B wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
@@ -238,6 +238,10 @@ class Groups:
                 best = Step(tuple(names), phase, policy, rate, self.counts, mine)
         return best
 
+    def beside(self, made: Step | BoxStep, rest: Sequence[Step | BoxStep]) -> Step | BoxStep | None:  # noqa: ARG002
+        """Return ``made`` with statements so many steps late that there is an order beside ``rest``; None if not."""
+        return None
+
     def in_step(self, placement: Placement) -> bool:
         """True if the first coordinate is the outer loop, up to a shift."""
         return all(self._shift(placement, name) is not None for name in placement)
@@ -267,7 +271,9 @@ class Groups:
                 made = self._group(joined)
                 rest = [item for item in groups if item not in parts]
                 least = sum(map(self.cost, parts)) - self.least_share * total
-                if made is not None and self.cost(made) < least and self._ordered([*rest, made]) is not None:
+                if made is not None and self.cost(made) < least and self._ordered([*rest, made]) is None:
+                    made = self.beside(made, rest)
+                if made is not None and self.cost(made) < least:
                     groups = self.placed(groups, rest, made)
                     break
                 refused.add(joined)
@@ -319,24 +325,16 @@ class Groups:
 
     def _ordered(self, groups: Sequence[Step | BoxStep]) -> tuple[list[int], list[int]] | None:
         """Return (order of the groups in a step, how many steps each is late), or None if there is no legal one."""
-        home = {name: at for at, item in enumerate(groups) for name in item.names}
-        shift = {
-            name: self._shift(item.phase.placement, name) or 0
-            for item in groups
-            if item.phase is not None
-            for name in item.names
-        }
-        least: dict[tuple[int, int], int] = {}
-        for (source, a), (sink, b) in product(home.items(), repeat=2):
-            distance = self._distance(source, sink) if a != b else None
-            if distance is not None:
-                least[a, b] = min(least.get((a, b), 1 << 30), distance + shift[sink] - shift[source])
+        return self.order_of([(item.names, {} if item.phase is None else item.phase.placement) for item in groups])
+
+    def order_of(self, groups: Sequence[tuple[Sequence[str], Placement]]) -> tuple[list[int], list[int]] | None:
+        """Return the order of groups in a step, and how many steps each is late, by statements and placements."""
+        least = self._between(groups)
         delays = least_delays(len(groups), least)
         if delays is None:
             return None
         tight = {(a, b) for (a, b), distance in least.items() if delays[a] - distance == delays[b]}
-        number = {item.name: at for at, item in enumerate(self.parts.flow.program.statements)}
-        first = [min(number[name] for name in item.names) for item in groups]  # as written: memory is reused so
+        first = self._places_as_written(groups)  # as written: memory is reused so
         order: list[int] = []
         while len(order) < len(groups):
             rest = [at for at in range(len(groups)) if at not in order]
@@ -345,6 +343,50 @@ class Groups:
                 return None
             order.append(min(free, key=lambda at: first[at]))
         return order, delays
+
+    def _between(self, groups: Sequence[tuple[Sequence[str], Placement]]) -> dict[tuple[int, int], int]:
+        """Return the least distances in steps from groups to others that use their values."""
+        home = {name: at for at, (names, _) in enumerate(groups) for name in names}
+        placed = [(name, placement) for names, placement in groups for name in names if name in placement]
+        shift = {name: self._shift(placement, name) or 0 for name, placement in placed}
+        least: dict[tuple[int, int], int] = {}
+        for (source, a), (sink, b) in product(home.items(), repeat=2):
+            distance = self._distance(source, sink) if a != b else None
+            if distance is not None:
+                apart = distance + shift.get(sink, 0) - shift.get(source, 0)
+                least[a, b] = min(least.get((a, b), 1 << 30), apart)
+        return least
+
+    def _places_as_written(self, groups: Sequence[tuple[Sequence[str], Placement]]) -> list[int]:
+        number = {item.name: at for at, item in enumerate(self.parts.flow.program.statements)}
+        return [min(number[name] for name in names) for names, _ in groups]
+
+    def lateness(
+        self, names: Sequence[str], others: Sequence[tuple[Sequence[str], Placement]], taken: Collection[str] = ()
+    ) -> Iterator[dict[str, int]]:
+        """Yield how many steps late each of ``names`` is if a step executes them together, behind some of ``others``.
+
+        What these need of a group that comes later in a step is a step late, and what an earlier one needs of them. So
+        may be what those ``taken`` need of the rest, or these of them.
+        """
+        first, count = self._places_as_written(others), len(names)
+        written = [others[at] for at in sorted(range(len(others)), key=first.__getitem__)]
+        groups: list[tuple[Sequence[str], Placement]] = [*(((name,), {}) for name in names), *written]
+        between, seen = self._between(groups), list[list[int]]()
+        is_taken = [name in taken for name in names]
+        for end, later in product(range(count, len(groups) + 1), (None, True, False) if taken else (None,)):
+            least = {}
+            for (a, b), distance in between.items():
+                is_apart = (a < count <= b < end) or (b < count and a >= end)
+                if max(a, b) < count:
+                    is_apart = later is not None and is_taken[a] is not later and is_taken[b] is later
+                least[a, b] = distance - is_apart
+            delays = least_delays(len(groups), least)
+            if delays is not None:
+                late = [delay - min(delays[:count]) for delay in delays[:count]]
+                if late not in seen:
+                    seen.append(late)
+                    yield dict(zip(names, late, strict=True))
 
 
 def least_delays(count: int, least: Mapping[tuple[int, int], int]) -> list[int] | None:

@@ -37,6 +37,7 @@ from shorthaul.affine.tuning import (
     MOST_EDGES_NEAR,
     MOST_PLACES_COUNTED,
     MOST_TOUCHED,
+    NEAR_THE_INPUTS,
     NO_SLACK,
     SPILLING_ROOM,
     STRIP,
@@ -128,7 +129,9 @@ def _boxed(
 
     made = [as_step(item) for item in found]
     least = None if alive is None else _least(made, found)
-    if alive is not None and (least is None or least.passing >= LEAST_PASSING * words[0]):
+    if alive is not None and (
+        least is None or least.passing >= LEAST_PASSING * words[0] or (stepped and _is_far(least))
+    ):
         for band in bands:
             larger = _larger(as_step, partial(BoxSearch, cells, extents, *band, small=stepped, fixed=fixed), words[0])
             if larger is not None:
@@ -162,6 +165,12 @@ def _least(
         if loads <= best[0]:
             best = min(best, (loads, smallest * step.room, at))
     return made[best[2]] if best[2] < len(made) else next(iter(made), None)
+
+
+def _is_far(step: BoxStep) -> bool:
+    """True if boxes load more than each of their groups has to once."""
+    once = sum(int(item.count(step.extents)) - item.fresh for item in step.cells)
+    return NEAR_THE_INPUTS * step.rate > once
 
 
 def _larger(

@@ -17,7 +17,7 @@ from shorthaul.affine.model import Reference
 from shorthaul.affine.orders.boxes.alive import Alive, Line
 from shorthaul.affine.orders.boxes.bands import band_of, sheared, ties_of
 from shorthaul.affine.orders.boxes.cells import BEFORE, Cells, Factors, Lattice
-from shorthaul.affine.orders.boxes.regions import Region, box_of, regions, union
+from shorthaul.affine.orders.boxes.regions import Region, box_of, ends_of, is_single_valued, regions, union
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.placement import Placement, Row, function_rows, placement_map, signs_of
 from shorthaul.affine.orders.tile_steps import Step
@@ -90,7 +90,7 @@ class Grouping:
         self.outside: list[_Outside] = []
         self._uses: dict[int, tuple[int, int]] = {}
         program = self.flow.program
-        ends = _ends(union(self.image(name, program.by_name[name].domain) for name in placement))
+        ends = ends_of(union(self.image(name, program.by_name[name].domain) for name in placement))
         self.first = tuple(low for low, _ in ends)
         self.extents = tuple(high - low + 1 for low, high in ends)
         if self.extents and not stepped:  # none where no instance is at these sizes
@@ -143,7 +143,7 @@ class Grouping:
                 return None
             source = None if item.source is None else self.flow.program.by_name[item.source]
             made = None if source is None else self._in_form(source.name, source.write, key[0])
-            if self.stepped and not self._in_step(item):  # apart from what this step computes
+            if self.stepped and not self._in_step(item) and not self._is_border(item):  # apart from what it computes
                 key, made = ((key[0][0], self._before(item), key[0][2]), key[1]), None
                 relation = self.storage.relation(item.reference)
                 self._from_outside(key[0], item.sink, relation, item.relation.reverse())
@@ -187,7 +187,7 @@ class Grouping:
             found = [item for item in self.outside if item.own[0] == array]
             members = {item.own for item in found}
             made: dict[_Key, _Group] = {}
-            if len(members) < 2 or not _is_single_valued([item.values for item in found]):
+            if len(members) < 2 or not is_single_valued([item.values for item in found]):
                 continue
             for item in found:
                 rows = function_rows(item.elements)
@@ -202,7 +202,11 @@ class Grouping:
             else:
                 apart = [self._made(key, self.groups[key], box) for key in members]
                 merged = [self._made(key, group, box) for key, group in made.items()]
-                fill = all(map(_fills, merged, made.values(), [box] * len(made)))
+                alike = {(item.factors, item.spread) for item in apart if item is not None}
+                fill = all(
+                    _fills(item, group, box) or (item and (item.factors, item.spread) in alike)
+                    for item, group in zip(merged, made.values(), strict=True)
+                )
                 if fill and self._count(merged) <= self._count(apart):
                     self.groups = {key: group for key, group in self.groups.items() if key not in members} | made
 
@@ -355,6 +359,17 @@ class Grouping:
         written = any(other.write.array == array for other in self.flow.program.statements)
         return f"the input, {item.reference.text}" if item.source is None and written else BEFORE
 
+    def _is_border(self, item: Flow) -> bool:
+        """True for inputs in place of values that are computed in a step: they are in the same cells."""
+        return (
+            item.source is None
+            and item.reference.array not in self.storage.buffers
+            and any(
+                other.reference is item.reference and other.source in self.placement and self._in_step(other)
+                for other in self.flow.flows
+            )
+        )
+
     def _in_step(self, item: Flow) -> bool:
         """True if values flow within one value of the first coordinate."""
         if item.source is None:
@@ -385,7 +400,7 @@ class Grouping:
         is_cut = any(part.constraints for part in where)
         several = any(spread) or any(sum(map(bool, row)) > 1 for row in factors)
         bounds = _bounds(group, lattice) if several and is_cut else ()
-        own = tuple(high - low + 1 for low, high in _ends(places)) if is_cut else ()
+        own = tuple(high - low + 1 for low, high in ends_of(places)) if is_cut else ()
         result = Cells(array, factors, spread, fresh, share, where, least, source, lattice, behind, bounds, own)
         if own and result.fill_boxes:
             band = band_of(places, factors, ends, self.extents)  # has few values of a sum already
@@ -466,7 +481,7 @@ class Grouping:
 
 def _bounds(group: _Group, lattice: Lattice) -> tuple[tuple[int, int], ...]:
     """Return the least and the largest value of every subscript on its lattice; nothing where they are not known."""
-    if len(group.elements) < len(group.places) or not (ends := _ends(union(group.elements))):
+    if len(group.elements) < len(group.places) or not (ends := ends_of(union(group.elements))):
         return ()
     return tuple(
         (-((rest - low) // step), (high - rest) // step)
@@ -483,17 +498,3 @@ def _fills(cells: Cells | None, group: _Group, box: isl.Set) -> bool:
         if at not in cells.loops:
             places, whole = (item.project_out(_SET, at, 1) for item in (places, whole))
     return bool(places.is_equal(whole))
-
-
-def _is_single_valued(parts: Sequence[isl.Map]) -> bool:
-    """True if the maps are one function, whatever they lead to."""
-    every = isl.UnionMap.from_map(parts[0])
-    for item in parts[1:]:
-        every = every.union(isl.UnionMap.from_map(item))
-    return bool(every.is_single_valued())
-
-
-def _ends(places: isl.Set) -> list[tuple[int, int]]:
-    """Return the least and the largest value of every coordinate."""
-    count = 0 if places.is_empty() else places.dim(_SET)
-    return [(places.dim_min_val(at).to_python(), places.dim_max_val(at).to_python()) for at in range(count)]

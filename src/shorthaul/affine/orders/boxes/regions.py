@@ -128,3 +128,17 @@ def _cut(low: IntArray, high: IntArray, at: int, edge: int, begin: int) -> tuple
     low[:, :, at] = np.maximum(low[:, :, at], begin + number * edge)
     high[:, :, at] = np.minimum(high[:, :, at], begin + (number + 1) * edge - 1)
     return low, high
+
+
+def is_single_valued(parts: Sequence[isl.Map]) -> bool:
+    """True if the maps are one function, whatever they lead to."""
+    every = isl.UnionMap.from_map(parts[0])
+    for item in parts[1:]:
+        every = every.union(isl.UnionMap.from_map(item))
+    return bool(every.is_single_valued())
+
+
+def ends_of(places: isl.Set) -> list[tuple[int, int]]:
+    """Return the least and the largest value of every coordinate."""
+    count = 0 if places.is_empty() else places.dim(isl.dim_type.set)
+    return [(places.dim_min_val(at).to_python(), places.dim_max_val(at).to_python()) for at in range(count)]

@@ -76,6 +76,27 @@ def _mended(
     return None
 
 
+def late_in_steps(flow: DataFlow, placement: Placement, sizes: Mapping[str, int]) -> Placement:
+    """Return a placement with statements late along all loops but the first, so that within a step none leads back.
+
+    Loops along which some would have to wait for themselves stay as they are.
+    """
+    names, rows = list(placement), {name: list(own) for name, own in placement.items()}
+    width = len(rows[names[0]])
+    within = isl.Set(f"{{ [{', '.join(['0', *(f'd{at}' for at in range(1, width))])}] }}")
+    distances: dict[tuple[str, str], list[isl.Set]] = {}
+    for (source, sink), found in _distances(flow, placement, sizes).items():
+        here = [inside for item in found if not (inside := item.intersect(within)).is_empty()]
+        if here and source != sink:
+            distances[source, sink] = here
+    for at in range(1, width):
+        least = _least(distances, list(distances), tuple(int(other == at) for other in range(width)))
+        between = {(names.index(a), names.index(b)): item for (a, b), item in (least or {}).items()}
+        for name, late in zip(names, least_delays(len(names), between) or [0] * len(names), strict=True):
+            rows[name][at] = replace(rows[name][at], constant=rows[name][at].constant + late)
+    return {name: tuple(own) for name, own in rows.items()}
+
+
 def _multiples(count: int) -> Iterator[tuple[int, ...]]:
     """Yield factors of ``count`` coordinates, small ones first: of several, and larger ones of one alone."""
     most = range(-LARGEST_SKEW, LARGEST_SKEW + 1)

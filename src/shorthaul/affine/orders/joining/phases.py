@@ -24,6 +24,11 @@ def tried(
 
     Those of the ``first`` round are in the first boxes found.
     """
+    begun = [given]
+    for steps in _regrouped(boxes, given):
+        begun.append(steps)
+        yield list(steps)
+    given = begun[-1]
     yield from boxes.turned(given, first=True)
     yield from _in_first_boxes(flow, given, boxes)
     if first:
@@ -50,6 +55,20 @@ def tried(
     if any(len(run) > 1 for run in boxes.runs):
         yield from in_runs(flow, boxes, boxes.in_turns)
         yield None
+
+
+def _regrouped(boxes: Boxes, steps: Sequence[AnyStep]) -> Iterator[Sequence[AnyStep]]:
+    """Yield phases of which those known as groups that take turns are in better and better groups."""
+    for names, known in [*boxes.known_turns.items()]:
+        others = [item for item in steps if names.isdisjoint(item.names)]
+        is_whole = sum(len(item.names) for item in steps) == len(names) + sum(len(item.names) for item in others)
+        if known is None or known.parts is not boxes.turns.parts or not is_whole:
+            continue
+        for found in boxes.turns.regrouped(known):
+            if boxes.cost(found) < boxes.cost(known):
+                boxes.known_turns[names] = known = found
+                yield [*others, found]
+        steps = [*others, known]
 
 
 def _in_first_boxes(flow: DataFlow, steps: Sequence[AnyStep], search: Boxes) -> Iterator[list[AnyStep]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, combinations
+from itertools import chain, combinations, permutations
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,10 @@ from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.orders.boxes.in_place import arrays_in_place
+from shorthaul.affine.orders.boxes.skewed import late_in_steps
 from shorthaul.affine.orders.boxes.stays import Staying, Turn, staying
 from shorthaul.affine.orders.boxes.steps import BoxStep
-from shorthaul.affine.orders.placement import Placement, function_rows, loops, placement_map
+from shorthaul.affine.orders.placement import Placement, Row, as_written, function_rows, loops, placement_map
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import Groups, TurnsStep, nests_of
@@ -42,6 +43,7 @@ class SizedGroups(Groups):
         super().__init__(Split(boxes.flow) if parts is None else parts, small)
         self.boxes, self._last_first, self._at_first = boxes, False, False
         self._uses: dict[tuple[str, ...], Mapping[str, float]] = {}
+        self._known_late: dict[tuple[object, ...], BoxStep | None] = {}
 
     def _together(self, names: Sequence[str]) -> list[list[str]]:
         """Return the statements that need each other within one iteration, with all pieces of a statement."""
@@ -79,7 +81,9 @@ class SizedGroups(Groups):
             found = [self._group(frozenset(names)) for names in nests]
             groups = [item for item in found if isinstance(item, BoxStep) or (item and len(item.names) == 1)]
             if len(groups) == len(found) and self._ordered(groups) is not None:
-                yield self.in_turns(plain, groups)
+                written = self.in_turns(plain, groups)
+                yield written
+                yield from self.regrouped(written)
 
     def in_turns(self, plain: Step, groups: Sequence[Step | BoxStep]) -> TurnsStep:
         """Return the turns of groups for which there is an order, with what stays in memory from turn to turn."""
@@ -166,6 +170,95 @@ class SizedGroups(Groups):
     def made(self, names: Sequence[str]) -> Step | BoxStep | None:
         """Return ``names`` in boxes within every step of the outer loop, else in the best order for all sizes."""
         return self.boxes.of(names, self.in_step) or super().made(names)
+
+    def beside(self, made: Step | BoxStep, rest: Sequence[Step | BoxStep]) -> Step | BoxStep | None:
+        """Return ``made`` with statements so many steps late that there is an order beside ``rest``; None if not."""
+        others = [(item.names, _placed(item)) for item in rest]
+        return None if made.phase is None else self._late(made.phase.placement, others)
+
+    def _late(
+        self,
+        placement: Placement,
+        others: Sequence[tuple[Sequence[str], Placement]],
+        taken: frozenset[str] = frozenset(),
+    ) -> BoxStep | None:
+        """Return a placement in boxes, with statements late as ``others`` and what they read of one another want it.
+
+        Along the outer loop these come in another order of a step, along others in one step.
+        """
+        names, linear = [*placement], tuple(tuple(row.factors for row in rows) for rows in placement.values())
+        key = *names, linear, taken, *(tuple(other) for other, _ in others)
+        if key not in self._known_late:
+            found: list[BoxStep] = []
+            for late in self.lateness(names, others, taken):
+                rows: Placement = {name: _late_rows(placement[name], late[name]) for name in names}
+                rows = late_in_steps(self.boxes.flow, rows, self.boxes.sizes)
+                step = self.boxes.placed(rows, stepped=True) if self.order_of([*others, (names, rows)]) else None
+                found += [] if step is None else [step]
+            self._known_late[key] = min(found, key=self.cost, default=None)
+        return self._known_late[key]
+
+    def regrouped(self, step: TurnsStep) -> Iterator[TurnsStep]:
+        """Yield turns of which two groups are joined, or a statement is in another one, as long as that saves loads."""
+        groups: list[Step | BoxStep] = [*step.groups]
+        statements, refused = self.boxes.flow.program.statements, set[tuple[str, ...]]()
+        while True:
+            least = self.least_share * self.boxes.total(groups)
+            for group, other, taken in self._moves(groups, least):
+                inside = [item for item in statements if item.name in {*group.names, *taken}]
+                left = frozenset(other.names) - taken
+                key = *(item.name for item in inside), "", *sorted(left)
+                rest = [item for item in groups if item is not group and item is not other]
+                others = [(item.names, _placed(item)) for item in rest]
+                others += [(tuple(sorted(left)), _placed(other))] if left else []
+                made = None if key in refused else self._late(as_written(inside), others, taken)
+                paid = self.cost(group) + self.cost(other) - least
+                if made is None or self.cost(made) >= paid:
+                    refused.add(key)
+                    continue
+                alone = self._group(left) if left else None
+                found = [*rest, made] if alone is None else [*rest, alone, made]
+                saved = self.boxes.total(groups) - self.boxes.total(found)
+                if saved > least and (alone or not left) and self._ordered(found):
+                    groups = found
+                    yield self.in_turns(step.plain, groups)
+                    break
+                refused.add(key)
+            else:
+                return
+
+    def _moves(
+        self, groups: Sequence[Step | BoxStep], least: float
+    ) -> list[tuple[Step | BoxStep, Step | BoxStep, frozenset[str]]]:
+        """Return groups, others, and what of these may be joined with them, those in front that share most values."""
+        found = []
+        for (at, group), (also, other) in permutations(enumerate(groups), 2):
+            parts = [frozenset({name}) for name in other.names if len(other.names) > 1]
+            for taken in (*([frozenset(other.names)] if at < also else []), *parts):
+                here, there = self._values(group.names), self._values(sorted(taken))
+                shared = sum(min(count, there[key]) for key, count in here.items() if key in there)
+                shared += sum(here.get(name, 0) for name in taken) + sum(there.get(name, 0) for name in group.names)
+                if shared > least:
+                    found.append((shared, group, other, taken))
+        return [(group, other, taken) for _, group, other, taken in sorted(found, key=lambda item: -item[0])]
+
+    def _values(self, names: Sequence[str]) -> Mapping[str, float]:
+        """Return how many values statements read, by what computes them."""
+        result: dict[str, float] = {}
+        count = self.boxes.counts.at(self.boxes.sizes)
+        for item in (item for name in names for item in self.boxes.reads[name]):
+            key = item.source or f"input {item.array}"
+            result[key] = max(result.get(key, 0.0), count((item.function.range(),)))
+        return result
+
+
+def _placed(step: Step | BoxStep) -> Placement:
+    return {} if step.phase is None else step.phase.placement
+
+
+def _late_rows(rows: Sequence[Row], late: int) -> tuple[Row, ...]:
+    """Return rows without constants, the first so many steps late."""
+    return tuple(replace(row, constant=0 if at else late) for at, row in enumerate(rows))
 
 
 def read_in_every_step(flow: DataFlow, names: Sequence[str], sizes: Mapping[str, int]) -> tuple[int, int]:
