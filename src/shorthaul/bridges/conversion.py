@@ -98,16 +98,20 @@ def convert(
     if network:
         write = partial(_network, accelerator=accelerator, options=streaming)
         known = (Conversion(_NETWORK, (".onnx", ".json"), (".json", ".xml"), write),)
+    read, written = source.suffix.lower(), target.suffix.lower()
     for item in known:
-        if source.suffix.lower() in item.reads and target.suffix.lower() in item.writes:
+        if read in item.reads and written in item.writes:
             remarks = item.convert(source, data, target) or ()
             return "\n".join([*(f"note: {remark}" for remark in remarks), item.what])
-    allowed = "; ".join(f"{' '.join(item.reads)} to {' '.join(item.writes)} ({item.what})" for item in known)
+    near = [item for item in known if read in item.reads] or [item for item in known if written in item.writes] or known
+    listed = "; ".join(f"{' '.join(item.reads)} to {' '.join(item.writes)} ({item.what})" for item in near)
+    is_program = read in {".c", ".py"} and not network
     raise InputError(
         "no conversion between these suffixes",
         file=source,
         value=f"{source.suffix} to {target.suffix}",
-        allowed=allowed,
+        allowed="" if is_program else listed,
+        cure="'shorthaul affine cdag' writes the graph of a program" if is_program else "",
     )
 
 
