@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -103,15 +103,19 @@ def convert(
         if read in item.reads and written in item.writes:
             remarks = item.convert(source, data, target) or ()
             return "\n".join([*(f"note: {remark}" for remark in remarks), item.what])
+    raise _unknown(source, target, [] if read in {".c", ".py"} and not network else known)
+
+
+def _unknown(source: Path, target: Path, known: Sequence[Conversion]) -> InputError:
+    """Return the error that lists what is near of what is known; nothing is known of programs."""
+    read, written = source.suffix.lower(), target.suffix.lower()
     near = [item for item in known if read in item.reads] or [item for item in known if written in item.writes] or known
-    listed = "; ".join(f"{' '.join(item.reads)} to {' '.join(item.writes)} ({item.what})" for item in near)
-    is_program = read in {".c", ".py"} and not network
-    raise InputError(
+    return InputError(
         "no conversion between these suffixes",
         file=source,
         value=f"{source.suffix} to {target.suffix}",
-        allowed="" if is_program else listed,
-        cure="'shorthaul affine cdag' writes the graph of a program" if is_program else "",
+        allowed="; ".join(f"{' '.join(item.reads)} to {' '.join(item.writes)} ({item.what})" for item in near),
+        cure="" if known else "'shorthaul affine cdag' writes the graph of a program",
     )
 
 
