@@ -83,13 +83,11 @@ def workload(engine: str, name: str) -> Any:
 def planned(engine: str) -> Any:
     """Return a plan, which readers of several formats start from."""
     module = getattr(shorthaul, engine)
-    match engine:
-        case "affine":
-            return module.plan(AFFINE, size="M=3,N=3,S=8", effort=1, evaluations=1)
-        case "dataflow":
-            return module.plan(DATAFLOW, generations=1, **EXPLORE)
-        case _:
-            return module.plan({"pebble": PEBBLE, "tensor": TENSOR, "spatial": SPATIAL}[engine], effort=0.05)
+    if engine == "affine":
+        return module.plan(AFFINE, size="M=3,N=3,S=8", effort=1, evaluations=1)
+    if engine == "dataflow":
+        return module.plan(DATAFLOW, generations=1, **EXPLORE)
+    return module.plan({"pebble": PEBBLE, "tensor": TENSOR, "spatial": SPATIAL}[engine], effort=0.05)
 
 
 def of_plan(engine: str, suffix: str) -> Callable[[Path], None]:
