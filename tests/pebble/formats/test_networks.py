@@ -72,9 +72,10 @@ def test_edge_lists_are_read_as_networkx_reads_them() -> None:
         load_cdag("g.edges", b"a b\nb a\n")
 
 
-def test_nodes_without_edges_are_told_what_is_missing() -> None:
+@pytest.mark.parametrize("name", ["arcs", "edges", "links"])
+def test_nodes_without_edges_are_told_what_is_missing(name: str) -> None:
     with pytest.raises(InputError, match="has nodes, but no edges"):
-        cdag_from_document({"nodes": [{"id": 1}], "arcs": []})
+        cdag_from_document({"nodes": [{"id": 1}], name: []})
 
 
 def test_sizes_under_either_name() -> None:
@@ -129,7 +130,7 @@ def test_defaults_and_real_numbers_of_graphml() -> None:
         ("a.edgelist", "a b\nc,d\n", "line 2: is no edge"),
         ("a.edgelist", "# nothing\n", "has no"),
         ("a.edgelist", "a b\nb c 2.5\n", "line 2: has more than two names"),
-        ("a.json", '{"nodes": [1, 2], "links": []}', "cannot be read"),
+        ("a.json", '{"nodes": [1, 2], "links": [{"source": 1, "target": 2}]}', "cannot be read"),
         ("a.json", '{"nodes": [{"id": 1}], "edges": [{"source": 1, "target": 3}]}', "names no node"),
         (
             "a.json",

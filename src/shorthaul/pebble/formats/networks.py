@@ -95,7 +95,7 @@ def from_node_link(document: dict[str, Any]) -> Cdag:
     if "adjacency" in document:
         return _converted(lambda nx: nx.adjacency_graph(directed))
     edges = next((key for key in ("edges", "links") if key in document), None)
-    if edges is None:
+    if edges is None or (document.get("nodes") and document[edges] == []):
         cure = "write networkx.node_link_data(graph), or give the document its kind, 'shorthaul/cdag'"
         raise InputError("has nodes, but no edges", allowed="edges, links or adjacency", cure=cure)
     graph = _converted(lambda nx: nx.node_link_graph(directed, edges=edges))
