@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -19,6 +20,7 @@ from shorthaul.cli.flags import (
 )
 from shorthaul.cli.verbs import group, verb
 from shorthaul.pebble.options import (
+    FORMATS,
     BoundOptions,
     CheckOptions,
     CodeOptions,
@@ -191,7 +193,7 @@ def code(
     options: CodeOptions,
     search: SearchFlags,
     output: Answer,
-    c_file: Annotated[
+    target: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write the text here, not to the terminal."),
     ] = None,
@@ -204,13 +206,15 @@ def code(
     from shorthaul.core.files.outputs import put_bytes
     from shorthaul.pebble.verbs.coding import code as write
 
-    c_file = text_file(c_file)
+    target = text_file(target)
+    named = "" if target is None else target.suffix[1:]
+    form = options.format or (named if named in FORMATS else "c")
     source = _load(workload, read)
-    result = write(source, options=options, search=search.search())
+    result = write(source, options=replace(options, format=form), search=search.search())
     text = result.extra.get("code")
-    if c_file is not None and text is not None:
-        if put_bytes(c_file, text.encode()) == c_file:
-            print(f"{len(text.splitlines()):,} lines of {options.format} -> {c_file}", file=sys.stderr)
+    if target is not None and text is not None:
+        if put_bytes(target, text.encode()) == target:
+            print(f"{len(text.splitlines()):,} lines of {form} -> {target}", file=sys.stderr)
     elif text is not None and not output.json:
         sys.stdout.write(text)
         return

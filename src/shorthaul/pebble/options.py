@@ -192,6 +192,9 @@ class CodeOptions(BudgetOptions):
     method: str = option("auto", "How to plan, without --plan.", choices=METHODS)
     recompute: bool = option(False, "Allow values to be computed more than once.")
     plan: Path | None = option(None, "Write this plan instead of making one.")
-    format: str = option(
-        "c", "What to write: C, or the order with what is kept, dropped, offloaded, recomputed.", choices=FORMATS
+    format: str | None = option(
+        None,
+        "What to write: C, or the order with what is kept, dropped, offloaded, recomputed (default: as the name of the"
+        " file ends, else C).",
+        choices=FORMATS,
     )

@@ -56,7 +56,7 @@ def code(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[Co
         return written
     seen = terms_of(cdag, options).played(cdag)
     room = extra["problem"]["budget"] or int(written.cost["peak"])
-    if options.format == "c":
+    if options.format in (None, "c"):
         made = scratchpad(seen, written.plan, room, in_place=options.in_place)
         return replace(written, extra={**extra, "code": made.code, "moved_within": made.moved_within})
     steps = as_computed(written.plan, seen.edge_arrays()[1])

@@ -79,7 +79,7 @@ class CodeKeywords(BudgetKeywords, SearchKeywords, total=False):
 
     method: Method
     recompute: bool
-    format: Literal["c", "json", "csv", "dot"]
+    format: Literal["c", "json", "csv", "dot"] | None
     search: Search | None
     options: CodeOptions | None
 
