@@ -13,7 +13,12 @@ import sympy
 
 from shorthaul.affine.bounds.at_sizes import Argued, made_for
 from shorthaul.affine.bounds.best import AffineBound, _inputs, lower_bound
-from shorthaul.affine.bounds.graphs import Graph
+from shorthaul.affine.bounds.columns import stencils
+from shorthaul.affine.bounds.coupled import coupled
+from shorthaul.affine.bounds.graphs import Graph, graphs
+from shorthaul.affine.bounds.partition import stencil_levels
+from shorthaul.affine.bounds.partition.candidates import instances, sub_bound
+from shorthaul.affine.bounds.partition.merged_statements import partitions
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
@@ -76,6 +81,23 @@ def made_alone(program: Program, kind: str, sizes: Mapping[str, int]) -> str:
     flow = flow_dependences(program)
     made = made_for(Argued(Graph(flow), (), (), 0), sizes)
     return alone(flow, next(part for part in made if part.certified()["kind"] == kind), sizes)
+
+
+def levels_alone(program: Program, key: str, sizes: Mapping[str, int]) -> str:
+    """Return such a document for the first stencil by levels whose certificate has a ``key``."""
+    flow = flow_dependences(program)
+    general = (stencil_levels.sub_bound(item, flow, balanced=True) for item in (*coupled(flow), *stencils(flow)))
+    parts = ((item.tuned and item.tuned(sizes)) or item for item in general)
+    return alone(flow, next(item for item in parts if item.certified().get(key)), sizes)
+
+
+def partition_alone(program: Program, sizes: Mapping[str, int], number: int = 0) -> str:
+    """Return such a document for the K-partition of most worth, on the program's graph or on what stands for it."""
+    flow = flow_dependences(program)
+    graph = list(graphs(Graph(flow)))[number]
+    made = partitions(graph.flow, instances(), sizes, symmetric=True)
+    best = sub_bound(max(made, key=lambda item: item.most_at(sizes)).argument, graph.flow)
+    return alone(flow, Argued(graph, (), (), 0).in_program(best), sizes)
 
 
 def is_legal(order: IntArray, cdag: ConcreteCdag) -> bool:

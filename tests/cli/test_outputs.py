@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.commands import shorthaul, shorthaul_json
 
 GRAPH = "digraph { a -> c; b -> c; c -> d; b -> d }"
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a graph, a plan of it and the result."""
+    folder = tmp_path_factory.mktemp("planned")
+    folder.joinpath("graph.dot").write_text(GRAPH)
+    made = shorthaul(
+        "pebble", "plan", "graph.dot", "--budget", "4", "-o", "plan.json", "--result", "result.json", cwd=folder
+    )
+    assert made.returncode == 0, made.stderr
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -23,12 +36,8 @@ GRAPH = "digraph { a -> c; b -> c; c -> d; b -> d }"
         ("convert", "graph.dot", "graph.dot"),
     ],
 )
-def test_no_input_is_written_over(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    tmp_path.joinpath("graph.dot").write_text(GRAPH)
-    made = shorthaul(
-        "pebble", "plan", "graph.dot", "--budget", "4", "-o", "plan.json", "--result", "result.json", cwd=tmp_path
-    )
-    assert made.returncode == 0, made.stderr
+def test_no_input_is_written_over(arguments: tuple[str, ...], planned: Path, tmp_path: Path) -> None:
+    shutil.copytree(planned, tmp_path, dirs_exist_ok=True)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     done = shorthaul(*arguments, cwd=tmp_path)
     assert done.returncode == 2

@@ -30,15 +30,15 @@ _GRAPH = "random:n=60,degree=3,window=20,most=1"
 #: Searches that are no plan's: verb, arguments, effort, what the answer is worth.
 SEARCHES: dict[str, tuple[tuple[str, ...], str, Callable[[Any], float]]] = {
     "pebble bound": ((_GRAPH, "--budget", "8"), "0.3", lambda found: found["bound"]["value"]),
-    "affine bound": (("matvec", "--size", "M=20,N=20,S=16"), "0.3", lambda found: found["bound"]["value"]),
+    "affine bound": (("matvec", "--size", "M=20,N=20,S=16", "--no-upper"), "0.1", lambda found: found["bound"]["value"]),
     "tensor bound": (("transformer-block", "--rules", "contest"), "0.3", lambda found: found["bound"]["value"]),
     "dataflow bound": (
         ("multicamera:cameras=1",), "0.3",
         lambda found: max(one["period"] for one in found["front_bound"]["proofs"]),
     ),
     "pebble memory": ((_GRAPH,), "0.3", lambda found: -found["cost"]["budget"]),
-    "dataflow schedule": (("fig4", "--decoder", "modulo"), "0.3", lambda found: -found["cost"]["period"]),
-    "dataflow buffers": (("random:actors=14,seed=3", "--serial"), "0.3", lambda found: len(found["plan"]["front"])),
+    "dataflow schedule": (("fig4", "--decoder", "modulo"), "0.1", lambda found: -found["cost"]["period"]),
+    "dataflow buffers": (("random:actors=14,seed=3", "--serial"), "0.1", lambda found: len(found["plan"]["front"])),
 }  # fmt: skip
 BOUNDS = [name for name in SEARCHES if name.endswith("bound")]
 
@@ -46,7 +46,7 @@ BOUNDS = [name for name in SEARCHES if name.endswith("bound")]
 #: What the searches are called with in Python.
 _KEYWORDS: dict[str, dict[str, object]] = {
     "pebble bound": {"budget": 8},
-    "affine bound": {"size": "M=20,N=20,S=16"},
+    "affine bound": {"size": "M=20,N=20,S=16", "upper": False},
     "tensor bound": {"rules": "contest"},
     "dataflow schedule": {"decoder": "modulo"},
     "dataflow buffers": {"serial": True},
@@ -80,14 +80,14 @@ def searched(name: str) -> tuple[dict[str, Any], bytes]:
     ],
 )
 def test_what_is_resumed_is_never_worse(name: str, tmp_path: Path) -> None:
-    """With next to no effort, and on a copy too. Commands resume in the tests of forgeries and of signals."""
+    """With next to no effort; a copy has the last record. Commands resume in the tests of forgeries and of signals."""
     first, second = tmp_path / "first", tmp_path / "second"
     worth = SEARCHES[name][2]
     document, journal = searched(name)
     first.write_bytes(journal)
     assert len(records(first)) > 0
     assert worth(called(name, effort=0.01, resume=first, journal=second)) >= worth(document)
-    assert worth(called(name, effort=0.01, resume=second)) >= worth(document)
+    assert records(second)[0][1] == records(first)[-1][1]
 
 
 @pytest.mark.slow
@@ -226,7 +226,7 @@ def forged(kept: Any) -> list[Any]:
 
 def test_a_bound_for_one_order_is_refused_where_any_is_asked_for(tmp_path: Path) -> None:
     """Its certificate proves it, but of fewer plans; and the journal has the bound that was shown."""
-    asked = ("affine", "bound", "lu", "--size", "N=20,S=8")
+    asked = ("affine", "bound", "lu", "--size", "N=20,S=8", "--no-upper")
     path = tmp_path / "j"
     found = shorthaul_json(*asked, "--effort", "0.3", "--journal", str(path))["bound"]["value"]
     _, kept = records(path)[-1]

@@ -9,15 +9,13 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pytest
 import sympy
-from tests.affine.derived import bound_of, quick
+from tests.affine.derived import bound_of, partition_alone, quick
 from tests.reference.affine_rewritings import split
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.frontend.scop import program_from_text
-from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.replay.cdag import concrete_cdag
-from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.affine.workloads.cases import kernel_text
 from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
@@ -49,7 +47,7 @@ def runs(line: Iterable[int]) -> int:
 def test_what_runs_miss_in_one_column() -> None:
     """b c - e >= 2 (pairs in two pieces) + (pairs in one piece), and the weight is at most sqrt(a b c)."""
     checked = 0
-    for up, down in itertools.chain(columns(4), columns(6), columns(8)):
+    for up, down in itertools.chain(columns(4), columns(7)):
         places = sorted(frozenset().union(*up, *down))
         run = {place: place - at for at, place in enumerate(places)}
         points = [(o, b) for part in (up, down) for o, line in enumerate(part) for b in line]
@@ -62,7 +60,7 @@ def test_what_runs_miss_in_one_column() -> None:
             weight = far + (len(points) - far) * 3**0.5 / 2
             assert weight**2 <= (len(points) - len(pairs)) * len(places) * used + 1e-9
         checked += 1
-    assert checked > 10_000
+    assert checked > 8_000
 
 
 def test_no_set_of_instances_weighs_more() -> None:
@@ -128,15 +126,15 @@ def test_symm_by_its_diagonal_blocks(how: str) -> None:
 def test_the_certificate_of_a_split_step() -> None:
     """Verified with the products as own vertices, and only so."""
     program = program_from_text(split(kernel_text("symm")))
-    found = lower_bound(program, search=Search(effort=0.3))
-    document = json.loads(json.dumps(as_bound(program, found, None, flow_dependences(program)).document()))
-    violations, remarks = verify(program, document, None)
+    sizes = {"M": 500, "N": 500, "S": 500}
+    document = json.loads(partition_alone(program, sizes))
+    violations, remarks = verify(program, document, sizes)
     assert not violations
     assert all(text.endswith(": verified") for text in remarks)
     (part,) = document["certificate"]["parts"]
     assert part["mirrored"]
     part["own"] = []
-    assert verify(program, document, None)[0]
+    assert verify(program, document, sizes)[0]
 
 
 def topological(cdag, place) -> np.ndarray:

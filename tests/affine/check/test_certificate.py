@@ -19,7 +19,7 @@ from tests.reference.affine_rewritings import split
 from tests.reference.falsified import at, changed_numbers, put
 
 from shorthaul.affine import bound, check, program_from_text
-from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.check.certificate import verify
 from shorthaul.affine.check.data_flow import ProgramReads
 from shorthaul.affine.check.formulas import is_same, value_of
@@ -83,10 +83,10 @@ def test_bounds_of_random_programs_are_verified(seed: int) -> None:
     assert not verify(program, json.loads(json.dumps(document)), None)[0]
 
 
-def assert_is_verified(program: Program) -> None:
+def assert_is_verified(program: Program, found: AffineBound | None = None) -> None:
     """Every argument of the program's bound has a certificate that holds."""
     sizes = {**dict.fromkeys(program.parameters, 900), "S": 100}
-    document = as_bound(program, lower_bound(program), sizes, flow_dependences(program)).document()
+    document = as_bound(program, found or lower_bound(program), sizes, flow_dependences(program)).document()
     violations, remarks = verify(program, json.loads(json.dumps(document)), sizes)
     assert not violations
     assert remarks

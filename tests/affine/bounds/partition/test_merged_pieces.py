@@ -30,7 +30,7 @@ def test_pieces_are_one_argument(name: str) -> None:
     text = PROGRAMS[name]
     found = checked(text, ((3,), (4,)))
     assert "K-partition, pieces merged" in [part.method for part in found.proof.parts]
-    assert_is_verified(program_from_text(text))
+    assert_is_verified(program_from_text(text), found)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 from tests.affine.check.test_largest_parts import members
-from tests.affine.derived import is_legal, quick
+from tests.affine.derived import alone, is_legal, quick
 
 from shorthaul.affine import program_from_text
 from shorthaul.affine.bounds.best import lower_bound
@@ -135,8 +135,8 @@ SIZES = {"B": 700, "I": 800, "H": 900, "S": 300}
 
 @cache
 def written(name: str) -> str:
-    found = lower_bound(program(name), flow=(flow := flow_dependences(program(name))), sizes=SIZES)
-    return json.dumps(as_bound(program(name), found, SIZES, flow).document())
+    flow = flow_dependences(program(name))
+    return alone(flow, sub_bound(mixed(name).argument, flow), SIZES)
 
 
 @pytest.mark.parametrize("name", quick(PROGRAMS, ("weights in place",)))

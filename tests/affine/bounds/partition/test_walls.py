@@ -11,7 +11,7 @@ from typing import Any
 import islpy as isl
 import numpy as np
 import pytest
-from tests.affine.derived import quick
+from tests.affine.derived import levels_alone, quick
 
 from shorthaul.affine import program_from_text
 from shorthaul.affine.bounds.best import lower_bound
@@ -23,7 +23,6 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.verbs import oracle
-from shorthaul.affine.verbs.deriving import bound_of as as_bound
 from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
@@ -101,9 +100,7 @@ SIZES = {"T": 400, "N": 500, "S": 20}
 
 @cache
 def written(program: str) -> str:
-    known = program_from_text(program)
-    found = lower_bound(known, flow=(flow := flow_dependences(known)), sizes=SIZES, search=Search(effort=0.15))
-    return json.dumps(as_bound(known, found, SIZES, flow).document())
+    return levels_alone(program_from_text(program), "walls", SIZES)
 
 
 def replaced(key: str, before: str, after: str) -> Callable[[dict[str, str]], None]:
