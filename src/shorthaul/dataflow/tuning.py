@@ -82,6 +82,8 @@ LEAST_BOUND_EFFORT = 0.02
 ENOUGH_FOR_BOUNDS = 0.04
 #: Effort at most for them where a deadline cannot be kept, to say how far it is from enough.
 REFUSAL_EFFORT = 0.3
+#: Share of the effort for them where simple bounds leave the deadline possible (sobel4, 7,600 with 0.3 and more).
+REFUSAL_SHARE = 0.05
 #: Stretches of core costs whose periods are bounded beside one another.
 COST_STRETCHES = 4
 #: Effort for them at the core costs of the points of a plan, over that of finding these: so much per widest gap, at

@@ -24,6 +24,8 @@ from shorthaul.dataflow.plan import Point
 
 #: Where a deadline comes from that stands in the input: how messages call it.
 _OF_FILE = "the input's throughput constraint (--deadline overrides it)"
+#: Where memories are too small for all buffers.
+_MEMORIES = "platform"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +129,24 @@ def constrained_instance(instance: Instance, constraints: Constraints) -> Instan
 def refuse_infeasible(
     application: Application, platform: Platform, constraints: Constraints, bounds: FrontBound, options: PlanOptions,
     search: Search | None = None,
-) -> None:  # fmt: skip
+) -> FrontBound:  # fmt: skip
     """Raise :class:`InfeasibleError`, with all reasons, where bounds prove that no point keeps to the limits.
 
-    With a search, bounds on the period are raised before they are told.
+    With a search, bounds on the period are raised where it is known to be too long. With a small share of the effort
+    they are where it may be, too, unless an enumeration of all mappings can say more. They are returned.
     """
-    if not (reasons := [*_reasons(application, platform, constraints, bounds, options)]):
-        return
-    if search is not None and any(reason.place == constraints.deadline_of for reason in reasons):
-        bounds = raised_within(application, platform, constraints, bounds, options, search)
+    reasons = [*_reasons(application, platform, constraints, bounds, options)]
+    is_large = len(application.actors) + 2 * len(application.channels) > tuning.MOST_ENUMERATED_TASKS
+    is_late = any(reason.place == constraints.deadline_of for reason in reasons)
+    if search is not None and (is_late or (is_large and constraints.deadline is not None and not reasons)):
+        part = search.part(1.0 if is_late else tuning.REFUSAL_SHARE)
+        bounds = raised_within(application, platform, constraints, bounds, options, part)
         reasons = [*_reasons(application, platform, constraints, bounds, options)]
-    first, *further = reasons
-    first.further = tuple(further)
-    raise first
+    if reasons:
+        first, *further = reasons
+        first.further = tuple(further)
+        raise first
+    return bounds
 
 
 def raised_within(
@@ -157,7 +164,12 @@ def raised_within(
 def _reasons(
     application: Application, platform: Platform, constraints: Constraints, bounds: FrontBound, options: PlanOptions
 ) -> Iterator[InfeasibleError]:
-    """Every limit that no mapping keeps, whatever the others are; one reason each."""
+    """Every limit that no mapping keeps, whatever the others are; one reason each. Small memories are the only one."""
+    room = [limit for limit in platform.memories.values() if limit is not None]
+    if platform.global_memory_bytes is not None and sum(room) < (needed := bounds.footprint.value):
+        cure = "enlarge the memories, or shrink the tokens"
+        yield InfeasibleError("all memories together", demand=needed, limit=sum(room), place=_MEMORIES, cure=cure)
+        return
     which = "every mapping that keeps to --bind" if constraints.binding else "every mapping"
     reasons: dict[str, list[InfeasibleError]] = {flag: [] for flag, _ in constraints.limits}
     bounded = bounds.period, bounds.footprint, bounds.core_cost
@@ -199,7 +211,7 @@ def _at_cost(constraints: Constraints, bounds: FrontBound) -> Iterator[Infeasibl
         return
     least = least_within(constraints, bounds)
     if least > max(constraints.deadline, bounds.period.value):
-        which = f"the period on cores of cost {constraints.max_cost:g} (all firings and accesses, shared out)"
+        which = f"the period on cores of cost {constraints.max_cost:g} (all that these and their tiles can do)"
         error = exceeded(which, least, constraints.deadline, constraints.deadline_of)
         error.cure += ", or dearer cores"
         yield error

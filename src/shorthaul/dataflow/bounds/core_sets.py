@@ -70,6 +70,14 @@ class _Column:
     period: int
 
 
+def _mixed(first: IntArray, second: IntArray) -> IntArray:
+    """Return a digest of every pair of numbers."""
+    word = first.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + second.astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # those of splitmix64
+        word = (word ^ (word >> np.uint64(shift))) * np.uint64(factor)
+    return (word ^ (word >> np.uint64(31))).astype(np.int64)
+
+
 class CoreContents:
     """What the cores of a platform can execute of an application, for any period."""
 
@@ -136,26 +144,21 @@ class CoreContents:
 
         The program has prices that are equal in each: those of any solution, averaged over a class, are one.
         """
-        of_actors = len(self.actors)
-        alike: list[Any] = [("actor", *(int(kind.ticks[a]) for kind in self.kinds)) for a in range(of_actors)]
-        alike += zip(self.size.tolist(), self.copies.tolist(), strict=True)
-        accesses = [
-            (a, of_actors + int(kind.buffer[at]), (k, int(kind.near[at])))
-            for k, kind in enumerate(self.kinds)
-            for a in range(of_actors)
-            for at in range(kind.first[a], kind.first[a + 1])
-        ]
+        of_actors, kinds = len(self.actors), self.kinds
+        wide = np.zeros((of_actors + len(self.buffers), len(kinds) + 3), np.int64)
+        wide[:of_actors, 1:-2] = np.column_stack([kind.ticks for kind in kinds])
+        wide[of_actors:, 0], wide[of_actors:, -2], wide[of_actors:, -1] = 1, self.size, self.copies
+        alike = np.unique(wide, axis=0, return_inverse=True)[1].ravel()
+        actor = np.concatenate([np.repeat(np.arange(of_actors), np.diff(kind.first)) for kind in kinds])
+        buffer = of_actors + np.concatenate([kind.buffer for kind in kinds])
+        asked = np.concatenate([number + len(kinds) * kind.near for number, kind in enumerate(kinds)])
         count = 0
-        while count < (count := len({*alike})):
-            number = {one: i for i, one in enumerate(dict.fromkeys(alike))}
-            found: list[list[Any]] = [[number[one]] for one in alike]
-            for actor, buffer, asked in accesses:
-                found[actor].append((asked, number[alike[buffer]]))
-                found[buffer].append((asked, number[alike[actor]]))
-            alike = [(one[0], *sorted(one[1:])) for one in found]
-        number = {one: i for i, one in enumerate(dict.fromkeys(alike))}
-        names = np.array([number[one] for one in alike], np.int64)
-        actors, buffers = (np.unique(part, return_inverse=True)[1] for part in (names[:of_actors], names[of_actors:]))
+        while count < (count := int(alike.max(initial=-1)) + 1):
+            sums = np.zeros(len(alike), np.int64)
+            np.add.at(sums, actor, _mixed(asked, alike[buffer]))
+            np.add.at(sums, buffer, _mixed(asked, alike[actor]))
+            alike = np.unique(np.column_stack([alike, sums]), axis=0, return_inverse=True)[1].ravel()
+        actors, buffers = (np.unique(part, return_inverse=True)[1] for part in (alike[:of_actors], alike[of_actors:]))
         return actors, buffers
 
     def raised(

@@ -77,10 +77,10 @@ class _Mappings:
         if self.of_tiles:
             for tree in self.trees:
                 tree.at.loosen(math.floor(supply_at(self.platform, core_cost).core_bytes))
-        step = tuning.LEAST_LOAD_STEP
+        high, step = min(high, self.never), tuning.LEAST_LOAD_STEP
         while low < high:
             spent = search.spent()
-            rival = int(min(low * (1 + step) + 1, high, self.never))
+            rival = int(min(low * (1 + step) + 1, high))
             found = self._found(most, rival, search)
             if found is None:
                 return low

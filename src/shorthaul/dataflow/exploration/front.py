@@ -15,7 +15,7 @@ from shorthaul.core.search import Search
 from shorthaul.core.searching.tasks import restarts, run_tasks
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints, constrained_instance
-from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
+from shorthaul.dataflow.bounds.period import FrontBound
 from shorthaul.dataflow.caps_hms.heuristic import unschedulable
 from shorthaul.dataflow.exploration.decoders import MultiStart, decoder_for
 from shorthaul.dataflow.exploration.islands import polish_together
@@ -181,19 +181,9 @@ def in_time(items: Iterable[ItemT], search: Search, later: float) -> Iterator[It
 
 
 def _no_plan(problem: Problem, options: PlanOptions) -> Exception:
-    """Nothing could be decoded: say whether memory is short for the smallest mapping there is."""
+    """Nothing could be decoded: say whether memory is short for a mapping of the smallest buffers."""
     application, machine = problem.application, machine_of(problem)
     xi = dict.fromkeys(application.multicasts, 0 if options.strategy == "reference" else 1)
-    total = [limit for limit in machine.memories.values() if limit is not None]
-    bounds = bounds_on_all(application, machine, options.strategy)
-    if machine.global_memory_bytes is not None and sum(total) < bounds.footprint.value:
-        return InfeasibleError(
-            "all memories together",
-            demand=bounds.footprint.value,
-            limit=sum(total),
-            place="platform",
-            cure="enlarge the memories, or shrink the tokens",
-        )
     binding = {
         actor.id: next(core.id for core in machine.cores if actor.tau.get(core.type) is not None)
         for actor in application.actors

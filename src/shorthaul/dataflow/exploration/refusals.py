@@ -70,7 +70,8 @@ def _least_needed(
         if best is not None and best <= low + 1:
             return best, known.points
         high = low + 1 + step * low // 100
-        every = Enumeration(instance, options, within(high if best is None else min(high, best - 1)))
+        high = high if best is None or best > high + step * low // 100 else best - 1
+        every = Enumeration(instance, options, within(high))
         every.run(known, part)
         if not every.is_complete:
             break

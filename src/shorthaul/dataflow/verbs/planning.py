@@ -119,7 +119,7 @@ def plan(
     limited = constrained(application, machine, constraints)
     bounds = bounds_on_all(limited, machine, options.strategy)
     with search:
-        refuse_infeasible(limited, machine, constraints, bounds, options, search)
+        bounds = refuse_infeasible(limited, machine, constraints, bounds, options, search)
         found = explored(problem, instance, options, search, bounds, constraints)
     state, ideal = found.state, bounds.ideal
     points = undominated(found.points)
