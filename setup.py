@@ -54,6 +54,11 @@ class BuildKernels(build_ext):
         """Compile every module that changed, and remove those whose source has moved."""
         if CHECKED and (self.inplace or self.editable_mode):
             raise SystemExit("checked kernels are not built in place: SHORTHAUL_CHECKED=1 python setup.py build")
+        headers = max(path.stat().st_mtime for path in SOURCE.rglob("*.pxd"))
+        changed = [ext for ext in self.extensions if not self.keeps(ext, headers)]
+        translated = {ext.name: ext.sources for ext in translate(changed)}
+        for ext in self.extensions:
+            ext.sources = translated.get(ext.name, ext.sources)
         try:
             super().run()
         except (CCompilerError, ExecError, PlatformError) as error:
@@ -67,17 +72,22 @@ class BuildKernels(build_ext):
             if not path.with_name(path.name.partition(".")[0] + ".py").exists():
                 path.unlink()
 
-    def build_extension(self, ext: Extension) -> None:
-        """Compile one module, unless the file in place is newer than its source (other flags: ``make clean``)."""
+    def keeps(self, ext: Extension, least: float = 0.0) -> bool:
+        """True if the file in place is newer than its source and ``least`` (other flags: ``make clean``)."""
         there = SOURCE / self.get_ext_filename(ext.name)
-        keeps = not self.force and not CHECKED and there.exists()
-        if keeps and there.stat().st_mtime > max(Path(source).stat().st_mtime for source in ext.sources):
-            target = Path(self.get_ext_fullpath(ext.name))
-            if target.resolve() != there.resolve():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(there, target)
-        else:
+        if self.force or CHECKED or not there.exists():
+            return False
+        return there.stat().st_mtime > max(least, *(Path(file).stat().st_mtime for file in ext.sources), 0.0)
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile one module, unless the file in place is as new as it would be."""
+        if not self.keeps(ext):
             super().build_extension(ext)
+            return
+        there, target = SOURCE / self.get_ext_filename(ext.name), Path(self.get_ext_fullpath(ext.name))
+        if target.resolve() != there.resolve():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(there, target)
 
 
 def kernels() -> list[Extension]:
@@ -87,25 +97,16 @@ def kernels() -> list[Extension]:
         name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
         flags = ROW_FLAGS if path.stem in OF_ROWS else FLAGS
         found.append(Extension(name, [path.as_posix()], extra_compile_args=flags))
-    return [*found, Extension(SHARED, [f"{SOURCE}/{SHARED.replace('.', '/')}.c"], extra_compile_args=FLAGS)]
+    return [*found, Extension(SHARED, [], extra_compile_args=FLAGS)]
 
 
-def put_script_of_plotly() -> None:
-    """Put the script that pages draw with among the data of the report."""
-    target = SOURCE / "shorthaul" / "report" / "data" / "plotly.min.js.gz"
-    found = find_spec("plotly")
-    if found is not None and found.origin is not None:
-        script = Path(found.origin).parent / "package_data" / "plotly.min.js"
-        target.write_bytes(gzip.compress(script.read_bytes(), mtime=0))
-    elif not target.exists():
-        raise SystemExit("building shorthaul takes the script of Plotly: pip install plotly")
-
-
-Options.emit_code_comments = False
-put_script_of_plotly()
-setup(
-    ext_modules=cythonize(
-        kernels(),
+def translate(changed: list[Extension]) -> list[Extension]:
+    """Return extensions whose sources are in C."""
+    for ext in changed:
+        ext.sources = ext.sources or [f"{SOURCE}/{SHARED.replace('.', '/')}.c"]  # Cython writes it
+    Options.emit_code_comments = False
+    made: list[Extension] = cythonize(
+        changed,
         include_path=[str(SOURCE)],
         build_dir=str(BUILD / "kernels"),
         nthreads=min(WORKERS, 4),
@@ -120,7 +121,24 @@ setup(
             "auto_pickle": False,
             "infer_types": True,  # locals take the types of what is assigned to them
         },
-    ),
+    )
+    return made
+
+
+def put_script_of_plotly() -> None:
+    """Put the script that pages draw with among the data of the report."""
+    target = SOURCE / "shorthaul" / "report" / "data" / "plotly.min.js.gz"
+    found = find_spec("plotly")
+    if found is not None and found.origin is not None:
+        script = Path(found.origin).parent / "package_data" / "plotly.min.js"
+        target.write_bytes(gzip.compress(script.read_bytes(), mtime=0))
+    elif not target.exists():
+        raise SystemExit("building shorthaul takes the script of Plotly: pip install plotly")
+
+
+put_script_of_plotly()
+setup(
+    ext_modules=kernels(),
     cmdclass={"build": Build, "build_ext": BuildKernels},
     options={"build": {"build_base": str(BUILD), "build_lib": str(BUILD / "lib")}, "build_ext": {"parallel": WORKERS}},
 )

@@ -18,9 +18,9 @@ BUILT = Path(__file__).parents[2] / "build" / "checked" / "lib"
 pytestmark = pytest.mark.skipif(os.environ.get("SHORTHAUL_CHECKED") != "1", reason="make checked runs this")
 
 
-@pytest.mark.parametrize("path", KERNELS, ids=module_name)
-def test_the_checked_kernels_are_loaded(path: Path) -> None:
-    assert Path(importlib.import_module(module_name(path)).__file__).is_relative_to(BUILT)
+def test_the_checked_kernels_are_loaded() -> None:
+    for path in KERNELS:
+        assert Path(importlib.import_module(module_name(path)).__file__).is_relative_to(BUILT)
 
 
 def test_a_wrong_index_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,19 @@ def test_help_shows_every_keyword(engine: str, name: str, made: Verb) -> None:
 
 
 #: Flags and arguments of the command line that say where answers go, or what the Python surface takes in another form.
-OF_THE_COMMAND = {"c_file", "folder", "output", "result", "json", "help", "workload", "tree", "plan_file", "layout"}
+OF_THE_COMMAND = {
+    "c_file",
+    "target",
+    "folder",
+    "output",
+    "result",
+    "json",
+    "help",
+    "workload",
+    "tree",
+    "plan_file",
+    "layout",
+}
 #: What a C file needs to become a CDAG: on the command line only.
 OF_FILES = {"size", "function", "dim", "work"}
 

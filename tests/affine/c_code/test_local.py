@@ -147,9 +147,8 @@ def test_values_read_where_isl_leaves_a_statement_out_of_the_loop(last: str, tmp
       }}
     }}"""
     plain = text.replace("s * 0.5", "0").replace("t * s", "t * 2").replace("s - kept", "kept")
-    for each in (text, plain):
-        for size in ("n=23,m=31,S=60", "n=9,m=11,S=300"):
-            assert_agrees(run(made(each, size, 0.1)["code"], tmp_path, *SANITIZED, "-fopenmp"))
+    for each, size in ((text, "n=23,m=31,S=60"), (plain, "n=9,m=11,S=300")):
+        assert_agrees(run(made(each, size, 0.1)["code"], tmp_path, *SANITIZED, "-fopenmp"))
 
 
 @needs_compiler

@@ -82,7 +82,7 @@ def test_the_order_is_kept(name: str, tmp_path: Path) -> None:
     assert not any("program order" in item or "in its place" in item for item in found["remarks"])
     assert_agrees(run(found["code"], tmp_path, *SANITIZED))
     program = program_from_text(text)
-    report = check_plan(program, executed(program, found["code"], size, tmp_path, "-O1"))
+    report = check_plan(program, executed(program, found["code"], size, tmp_path))
     assert report.ok, report.violations
     assert report.cost is not None
     assert found["loads_words"] is not None

@@ -29,7 +29,7 @@ def test_bound_prints_formula_model_and_proof() -> None:
 
 
 def test_bound_document_with_sizes() -> None:
-    sized = shorthaul_json("affine", "bound", "matvec", "--size", "M=10,N=20,S=8")
+    sized = shorthaul_json("affine", "bound", "matvec", "--size", "M=10,N=20,S=8", "--effort", "0.1")
     assert sized["bound"]["value"] >= 220
     assert sized["bound"]["inputs"].replace(" ", "") in {"M*N+N", "N+M*N"}
     assert set(sized["bound"]) >= {"of", "value", "method", "proof", "leading", "operations", "oi_limit"}

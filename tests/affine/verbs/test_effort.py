@@ -106,7 +106,7 @@ def test_verbs_without_effort() -> None:
     stopped = Search()
     stopped.stop()
     assert len(sweep(program, **curve, search=stopped).extra["points"]) == len(points)
-    whole = sweep(program, **curve, effort=0.5).extra["points"]
+    whole = sweep(program, **curve, effort=0.1).extra["points"]
     assert all(item["bound"] <= other["bound"] for item, other in zip(points, whole, strict=True))
     report = check(program, search=Search(effort=NOTHING)).check
     assert report is not None

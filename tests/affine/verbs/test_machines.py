@@ -25,21 +25,21 @@ MIXED = """void f(int N, float x[N], double y[N]) {
 
 
 def test_a_memory_is_s_and_its_loads_are_priced(machine: str) -> None:
-    made = plan("matvec", size="M=4,N=4", machine=machine, effort=0.1)  # 71 bytes hold 8 doubles
-    same = plan("matvec", size="M=4,N=4,S=8", effort=0.1)
+    made = plan("matvec", size="M=4,N=4", machine=machine, effort=0.02)  # 71 bytes hold 8 doubles
+    same = plan("matvec", size="M=4,N=4,S=8", effort=0.02)
     assert made.cost is not None
     assert same.cost is not None
     assert made.extra["sizes"]["S"] == 8
     assert made.cost["loads_words"] == same.cost["loads_words"]
     assert made.cost["loads_s"] == made.cost["loads_bytes"] / 100
     assert made.cost["loads_j"] == pytest.approx(made.cost["loads_bytes"] * 6e-12)
-    seen = check("matvec", made.plan, machine=machine, effort=0.1)
+    seen = check("matvec", made.plan, machine=machine, effort=0.02)
     assert seen.cost == made.cost
     assert made.bound is not None
     assert made.bound.details["value_s"] == made.bound.value * 8 / 100
-    written = code("matvec", size="M=4,N=4", machine=machine, effort=0.1)
+    written = code("matvec", size="M=4,N=4", machine=machine, effort=0.02)
     assert written.extra["sizes"]["S"] == 8
-    points = sweep("matvec", size="M=4,N=4", machine=machine, least=4, most=4, effort=0.1).extra["points"]
+    points = sweep("matvec", size="M=4,N=4", machine=machine, least=4, most=4, effort=0.02).extra["points"]
     assert points[0]["bound_s"] == points[0]["bound_bytes"] / 100
 
 

@@ -106,7 +106,7 @@ def squares():
     return replace(graph.problem(10, 0.7), machine=Machine(10, 0.7, 5, 3))
 
 
-@pytest.mark.parametrize("effort", [0.1, pytest.param(0.3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("effort", [0.05, pytest.param(0.3, marks=pytest.mark.slow)])
 def test_freer_rules_are_never_dearer(effort):
     """A plan of the contest is one of `spec`: so are its groups, and the search finds nothing worse.
 
