@@ -59,29 +59,29 @@ def most_earned(core, period, room):
     return best
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_the_best_set_is_found_and_nothing_above_it(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    core = drawn_core(rng)
-    period, room = int(rng.integers(1, 30)), int(rng.integers(4, 9))
-    asked = [core[name] for name in ("ticks", "first", "buffer", "near", "size")]
-    best = most_earned(core, period, room)
-    at = CoreSets(*asked, room)
-    assert dearest(at, period, core["earned"], core["price"], 0, 10**6)
-    assert at.best == best
-    order = np.argsort([-e / t if t else -math.inf for e, t in zip(core["earned"], core["ticks"], strict=True)])
-    spans = [range(core["first"][a], core["first"][a + 1]) for a in order]
-    first = np.cumsum([0, *map(len, spans)])
-    picked = np.array([*chain(*spans)], np.int64)
-    checked = Core(
-        period, room, core["ticks"][order], first, core["buffer"][picked], core["near"][picked], core["size"],
-        core["earned"][order], core["price"],
-    )  # fmt: skip
-    for per_tick, per_byte in ((0, 0), (at.per_tick, at.per_byte), (10**5, 10**4)):
-        if best > 2:
-            assert earns_more(checked, math.ceil(best) - 2, per_tick, per_byte, 10**6) is True
-        assert earns_more(checked, math.ceil(best) + 8, per_tick, per_byte, 10**6) is False
-    assert best <= 2 or earns_more(checked, math.ceil(best) - 2, 0, 0, 1) is None
+def test_the_best_set_is_found_and_nothing_above_it() -> None:
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        core = drawn_core(rng)
+        period, room = int(rng.integers(1, 30)), int(rng.integers(4, 9))
+        asked = [core[name] for name in ("ticks", "first", "buffer", "near", "size")]
+        best = most_earned(core, period, room)
+        at = CoreSets(*asked, room)
+        assert dearest(at, period, core["earned"], core["price"], 0, 10**6)
+        assert at.best == best
+        order = np.argsort([-e / t if t else -math.inf for e, t in zip(core["earned"], core["ticks"], strict=True)])
+        spans = [range(core["first"][a], core["first"][a + 1]) for a in order]
+        first = np.cumsum([0, *map(len, spans)])
+        picked = np.array([*chain(*spans)], np.int64)
+        checked = Core(
+            period, room, core["ticks"][order], first, core["buffer"][picked], core["near"][picked], core["size"],
+            core["earned"][order], core["price"],
+        )  # fmt: skip
+        for per_tick, per_byte in ((0, 0), (at.per_tick, at.per_byte), (10**5, 10**4)):
+            if best > 2:
+                assert earns_more(checked, math.ceil(best) - 2, per_tick, per_byte, 10**6) is True
+            assert earns_more(checked, math.ceil(best) + 8, per_tick, per_byte, 10**6) is False
+        assert best <= 2 or earns_more(checked, math.ceil(best) - 2, 0, 0, 1) is None
 
 
 def hunt(seeds: range, most_actors: int, count: int) -> tuple[int, int, int]:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.samples import samples
 
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.dataflow.bounds.constraints import Constraints, constrained_instance
@@ -90,36 +91,36 @@ def simulated(sdf: SdfGraph, iterations: int) -> Counter[tuple[object, ...]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_expansion_agrees_with_the_queues(seed: int) -> None:
-    sdf = random_graph(np.random.default_rng(seed))
-    _, found = dependences(sdf)
-    expected = simulated(sdf, iterations=12)
-    assert Counter({(e.channel, e.source, e.target, e.delay): e.count for e in found}) == expected
+def test_expansion_agrees_with_the_queues() -> None:
+    for seed in samples(400):
+        sdf = random_graph(np.random.default_rng(seed))
+        _, found = dependences(sdf)
+        expected = simulated(sdf, iterations=12)
+        assert Counter({(e.channel, e.source, e.target, e.delay): e.count for e in found}) == expected
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_expansion_of_phases_agrees_with_the_queues(seed: int) -> None:
-    sdf = random_cyclo_static_graph(np.random.default_rng(seed))
-    repetitions, found = dependences(sdf)
-    assert all(repetitions[actor] % count == 0 for actor, count in sdf.phase_counts().items())
-    expected = simulated(sdf, iterations=12)
-    assert Counter({(e.channel, e.source, e.target, e.delay): e.count for e in found}) == expected
-    marked = expand(sdf)
-    assert not marked.is_cyclo_static
-    assert len(marked.actors) == sum(repetitions.values())
+def test_expansion_of_phases_agrees_with_the_queues() -> None:
+    for seed in samples(400):
+        sdf = random_cyclo_static_graph(np.random.default_rng(seed))
+        repetitions, found = dependences(sdf)
+        assert all(repetitions[actor] % count == 0 for actor, count in sdf.phase_counts().items())
+        expected = simulated(sdf, iterations=12)
+        assert Counter({(e.channel, e.source, e.target, e.delay): e.count for e in found}) == expected
+        marked = expand(sdf)
+        assert not marked.is_cyclo_static
+        assert len(marked.actors) == sum(repetitions.values())
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_expansion_keeps_bytes_and_is_live(seed: int) -> None:
-    sdf = random_graph(np.random.default_rng(seed))
-    q = repetition_vector(sdf)
-    marked = expand(sdf)
-    assert all(c.production == c.consumption == 1 for c in marked.channels)
-    assert len(marked.actors) == sum(q.values())
-    moved = sum(q[c.target] * c.consumption * c.token_bytes for c in sdf.channels)
-    assert sum(c.token_bytes for c in marked.channels) == moved
-    check_live(marked)
+def test_expansion_keeps_bytes_and_is_live() -> None:
+    for seed in samples(200):
+        sdf = random_graph(np.random.default_rng(seed))
+        q = repetition_vector(sdf)
+        marked = expand(sdf)
+        assert all(c.production == c.consumption == 1 for c in marked.channels)
+        assert len(marked.actors) == sum(q.values())
+        moved = sum(q[c.target] * c.consumption * c.token_bytes for c in sdf.channels)
+        assert sum(c.token_bytes for c in marked.channels) == moved
+        check_live(marked)
 
 
 def test_inconsistent_rates_name_the_channel() -> None:

@@ -10,6 +10,7 @@ from itertools import product
 import pytest
 from tests.affine.derived import flow_of
 from tests.affine.orders.boxes.test_boxes import replayed
+from tests.samples import samples
 
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
@@ -24,10 +25,10 @@ from shorthaul.affine.tuning import CODE_SLACK
 from shorthaul.core.search import Search
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", samples(40))
 def test_cells_written_first_are_no_more_than_those_counted(seed: int) -> None:
     draw = random.Random(seed)
-    for _ in range(25):
+    for _ in range(100):
         extents = tuple(draw.randint(1, 5) for _ in range(draw.randint(1, 3)))
         factors = tuple(tuple(draw.choice((-1, 0, 0, 1, 1, 2)) for _ in extents) for _ in range(draw.randint(1, 3)))
         constants = [tuple(draw.choice((0, 0, 1, 2)) for _ in factors) for _ in range(draw.randint(1, 3))]
