@@ -15,6 +15,7 @@ from cython.cimports.shorthaul.pebble.check.replay_constants import (
     REPEATED,
     USELESS,
 )
+from cython.dataclasses import dataclass
 
 _LOAD = cython.declare(cython.uchar, 0)
 _STORE = cython.declare(cython.uchar, 1)
@@ -22,6 +23,7 @@ _COMPUTE = cython.declare(cython.uchar, 2)
 _DELETE = cython.declare(cython.uchar, 3)
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Graph:
@@ -31,18 +33,6 @@ class Graph:
     parents: cython.const_longlong[::1]
     weights: cython.const_longlong[::1]
     in_place: cython.bint
-
-    def __init__(
-        self,
-        starts: cython.const_longlong[::1],
-        parents: cython.const_longlong[::1],
-        weights: cython.const_longlong[::1],
-        in_place: cython.bint,
-    ) -> None:
-        self.starts = starts
-        self.parents = parents
-        self.weights = weights
-        self.in_place = in_place
 
 
 def play(

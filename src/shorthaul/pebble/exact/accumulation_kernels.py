@@ -10,6 +10,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import exp, log
 from cython.cimports.shorthaul.core.compiled.random_kernels import Random
+from cython.dataclasses import dataclass
 
 #: More than any order pays.
 _NEVER = cython.declare(cython.longlong, 1 << 62)
@@ -20,6 +21,7 @@ _DELETE = cython.declare(cython.uchar, 3)
 _ACCUMULATE = cython.declare(cython.uchar, 4)
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Board:
@@ -33,26 +35,6 @@ class Board:
     budget: cython.longlong
     load: cython.longlong
     store: cython.longlong
-
-    def __init__(
-        self,
-        sources: cython.const_longlong[::1],
-        targets: cython.const_longlong[::1],
-        weights: cython.const_longlong[::1],
-        given: cython.const_uchar[::1],
-        operands: cython.const_longlong[::1],
-        budget: cython.longlong,
-        load: cython.longlong,
-        store: cython.longlong,
-    ) -> None:
-        self.sources = sources
-        self.targets = targets
-        self.weights = weights
-        self.given = given
-        self.operands = operands
-        self.budget = budget
-        self.load = load
-        self.store = store
 
 
 @cython.final

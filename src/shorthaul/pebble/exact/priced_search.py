@@ -60,12 +60,13 @@ def _rules(game: Game) -> kernels.Rules:
     number = np.empty(cdag.n, dtype=np.int64)
     number[names] = np.arange(cdag.n)
     sources, targets = cdag.edge_arrays()
-    parents = np.zeros(cdag.n, dtype=np.uint64)
+    parents, readers = np.zeros((2, cdag.n), dtype=np.uint64)
     np.bitwise_or.at(parents, number[targets], np.uint64(1) << number[sources].astype(np.uint64))
+    np.bitwise_or.at(readers, number[sources], np.uint64(1) << number[targets].astype(np.uint64))
     load, store = (-1 if price is None else price for price in (terms.load, terms.store))
     return kernels.Rules(
-        cdag.weights[names], cdag.compute[names], parents, _set(cdag.given[names]), _set(cdag.is_output()[names]),
-        game.budget, load, store, game.recompute, terms.in_order, terms.in_place,
+        cdag.weights[names], cdag.compute[names], parents, readers, _set(cdag.given[names]),
+        _set(cdag.is_output()[names]), game.budget, load, store, game.recompute, terms.in_order, terms.in_place,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 from cython.cimports.shorthaul.core.compiled.bits import bit, complement, highest, lowest, wrapped_product
+from cython.dataclasses import dataclass
 
 #: No plan leads on from here.
 _NEVER = cython.declare(cython.longlong, 1 << 62)
@@ -17,15 +18,19 @@ _NEVER = cython.declare(cython.longlong, 1 << 62)
 _MOST_LEFT = cython.declare(cython.longlong, 1 << 20)
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Rules:
-    """A graph of up to 64 nodes in topological order, the prices, what is allowed; prices below 0: no such moves."""
+    """A graph of up to 64 nodes in topological order, the prices, what is allowed; prices below 0: no such moves.
+
+    ``parents`` and ``readers`` of a node are sets.
+    """
 
     weights: cython.const_longlong[::1]
     compute: cython.const_longlong[::1]
     parents: cython.const_ulonglong[::1]
-    readers: cython.ulonglong[::1]
+    readers: cython.const_ulonglong[::1]
     given: cython.ulonglong
     outputs: cython.ulonglong
     budget: cython.longlong
@@ -34,38 +39,6 @@ class Rules:
     recompute: cython.bint
     in_order: cython.bint
     in_place: cython.bint
-
-    def __init__(
-        self,
-        weights: cython.const_longlong[::1],
-        compute: cython.const_longlong[::1],
-        parents: cython.const_ulonglong[::1],
-        given: cython.ulonglong,
-        outputs: cython.ulonglong,
-        budget: cython.longlong,
-        load: cython.longlong,
-        store: cython.longlong,
-        recompute: cython.bint,
-        in_order: cython.bint,
-        in_place: cython.bint,
-    ) -> None:
-        self.weights = weights
-        self.compute = compute
-        self.parents = parents
-        self.readers = np.zeros(weights.shape[0], np.uint64)
-        for node in range(weights.shape[0]):
-            rest: cython.ulonglong = parents[node]
-            while rest:
-                self.readers[lowest(rest)] |= bit(node)
-                rest &= rest - 1
-        self.given = given
-        self.outputs = outputs
-        self.budget = budget
-        self.load = load
-        self.store = store
-        self.recompute = recompute
-        self.in_order = in_order
-        self.in_place = in_place
 
 
 @cython.final

@@ -6,28 +6,21 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import exp, log
 from cython.cimports.shorthaul.core.compiled.random_kernels import Random
+from cython.dataclasses import dataclass
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Graph:
     """A CDAG: the operands and the readers of each node, the weights, and which nodes are not computed."""
 
-    def __init__(
-        self,
-        starts: cython.const_longlong[::1],
-        parents: cython.const_longlong[::1],
-        child_starts: cython.const_longlong[::1],
-        children: cython.const_longlong[::1],
-        weights: cython.const_longlong[::1],
-        given: cython.const_uchar[::1],
-    ) -> None:
-        self.starts = starts
-        self.parents = parents
-        self.child_starts = child_starts
-        self.children = children
-        self.weights = weights
-        self.given = given
+    starts: cython.const_longlong[::1]
+    parents: cython.const_longlong[::1]
+    child_starts: cython.const_longlong[::1]
+    children: cython.const_longlong[::1]
+    weights: cython.const_longlong[::1]
+    given: cython.const_uchar[::1]
 
 
 @cython.final

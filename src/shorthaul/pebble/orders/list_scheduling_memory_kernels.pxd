@@ -7,9 +7,7 @@ cdef class Rules:
     cdef readonly double overflow
     cdef readonly double dirty
     cdef readonly long long by_score
-    cdef readonly long long by_recency
     cdef readonly long long longest
-    cdef readonly long long window
 
 cdef class State:
     cdef readonly const long long[::1] starts

@@ -6,6 +6,7 @@ import cython
 import numpy as np
 from cython.cimports.shorthaul.core.compiled.queue_kernels import Heap, Stack
 from cython.cimports.shorthaul.core.compiled.random_kernels import Random
+from cython.dataclasses import dataclass
 
 #: Values looked at when one has to give way, if there are more.
 SAMPLE = cython.declare(cython.longlong, 48)
@@ -15,24 +16,17 @@ LOOK = cython.declare(cython.longlong, 12)
 FAR = cython.declare(cython.longlong, 1 << 40)
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Rules:
     """What the scheduler prefers: see :class:`shorthaul.pebble.orders.list_scheduling.Rules`."""
 
-    def __init__(
-        self,
-        growth: cython.double,
-        overflow: cython.double,
-        dirty: cython.double,
-        by_score: cython.longlong,
-        longest: cython.longlong,
-    ) -> None:
-        self.growth = growth
-        self.overflow = overflow
-        self.dirty = dirty
-        self.by_score = by_score
-        self.longest = longest
+    growth: cython.double
+    overflow: cython.double
+    dirty: cython.double
+    by_score: cython.longlong
+    longest: cython.longlong
 
 
 @cython.final

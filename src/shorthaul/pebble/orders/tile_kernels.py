@@ -8,10 +8,12 @@ import numpy.typing as npt
 from cython.cimports.libc.math import exp, pow  # noqa: A004 -- the one of C
 from cython.cimports.shorthaul.core.compiled.queue_kernels import Heap, Stack
 from cython.cimports.shorthaul.core.compiled.random_kernels import Random
+from cython.dataclasses import dataclass
 
 IntArray = npt.NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Reads:
@@ -26,22 +28,6 @@ class Reads:
     readers: cython.const_longlong[::1]
     made: cython.const_longlong[::1]
     weights: cython.const_longlong[::1]
-
-    def __init__(
-        self,
-        starts: cython.const_longlong[::1],
-        classes: cython.const_longlong[::1],
-        reader_starts: cython.const_longlong[::1],
-        readers: cython.const_longlong[::1],
-        made: cython.const_longlong[::1],
-        weights: cython.const_longlong[::1],
-    ) -> None:
-        self.starts = starts
-        self.classes = classes
-        self.reader_starts = reader_starts
-        self.readers = readers
-        self.made = made
-        self.weights = weights
 
 
 @cython.final

@@ -4,7 +4,6 @@ cdef class Problem:
     cdef const unsigned long long[::1] touchers
     cdef const unsigned char[:, ::1] touched
     cdef const long long[::1] room
-    cdef long long count
 
 cdef class Lattice:
     cdef const unsigned long long[::1] sets
@@ -14,4 +13,3 @@ cdef class Lattice:
     cdef const long long[::1] live_first
     cdef const unsigned char[::1] live
     cdef const int[::1] classes
-    cdef long long count

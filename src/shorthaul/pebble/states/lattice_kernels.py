@@ -5,34 +5,28 @@ from __future__ import annotations
 import cython
 from cython.cimports.shorthaul.core.compiled.bits import bit, complement, wrapped_product
 from cython.cimports.shorthaul.pebble.states.pattern_database_kernels import SetTable, slot_of
+from cython.dataclasses import dataclass
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Problem:
-    """A graph: weights of its values, of which the first ``count``, up to 64, are computed, and the others inputs.
+    """A graph: weights of its values, of which the first, up to 64, are computed, and the others inputs.
 
     ``before`` are the sets of values computed before each, ``touchers`` those whose computing touches a value: its own
-    and those that read it. Row v of ``touched`` marks the values that computing v touches, and ``room`` is the budget
-    less what they weigh.
+    and those that read it. Row v of ``touched`` marks the values that computing v touches, and ``room`` is, for each
+    that is computed, the budget less what they weigh.
     """
 
-    def __init__(
-        self,
-        weights: cython.const_longlong[::1],
-        before: cython.const_ulonglong[::1],
-        touchers: cython.const_ulonglong[::1],
-        touched: cython.const_uchar[:, ::1],
-        room: cython.const_longlong[::1],
-    ) -> None:
-        self.weights = weights
-        self.before = before
-        self.touchers = touchers
-        self.touched = touched
-        self.room = room
-        self.count = room.shape[0]
+    weights: cython.const_longlong[::1]
+    before: cython.const_ulonglong[::1]
+    touchers: cython.const_ulonglong[::1]
+    touched: cython.const_uchar[:, ::1]
+    room: cython.const_longlong[::1]
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Lattice:
@@ -44,24 +38,13 @@ class Lattice:
     is everything.
     """
 
-    def __init__(
-        self,
-        sets: cython.const_ulonglong[::1],
-        step_first: cython.const_longlong[::1],
-        nodes: cython.const_uchar[::1],
-        targets: cython.const_int[::1],
-        live_first: cython.const_longlong[::1],
-        live: cython.const_uchar[::1],
-        classes: cython.const_int[::1],
-    ) -> None:
-        self.sets = sets
-        self.step_first = step_first
-        self.nodes = nodes
-        self.targets = targets
-        self.live_first = live_first
-        self.live = live
-        self.classes = classes
-        self.count = sets.shape[0]
+    sets: cython.const_ulonglong[::1]
+    step_first: cython.const_longlong[::1]
+    nodes: cython.const_uchar[::1]
+    targets: cython.const_int[::1]
+    live_first: cython.const_longlong[::1]
+    live: cython.const_uchar[::1]
+    classes: cython.const_int[::1]
 
 
 def enumerate_steps(
@@ -104,7 +87,7 @@ def _enumerate(
     while at < count:
         done = sets[at]
         step_first[at] = steps
-        for v in range(problem.count):
+        for v in range(problem.room.shape[0]):
             if done & bit(v) or problem.before[v] & complement(done):
                 continue
             slot = slot_of(table, 0, slots, done | bit(v))
@@ -176,7 +159,7 @@ def _classify(
     count: cython.longlong = 0
     slot: cython.longlong
     mixed: cython.ulonglong
-    for d in range(lattice.count):
+    for d in range(lattice.sets.shape[0]):
         for entry in range(lattice.live_first[d], lattice.live_first[d + 1]):
             u = lattice.live[entry]
             key = lattice.sets[d] & near[u]

@@ -20,7 +20,6 @@ cdef class Patterns:
     cdef const int[::1] costs
     cdef const long long[:, ::1] shares
     cdef readonly long long whole
-    cdef long long count
 
 cdef class Lookup:
     cdef Patterns patterns

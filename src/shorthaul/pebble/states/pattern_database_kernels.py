@@ -10,6 +10,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 from cython.cimports.shorthaul.core.compiled.bits import bit, complement, has, lowest, wrapped_product
+from cython.dataclasses import dataclass
 
 #: More than any state of a part costs.
 _DEAR = cython.declare(cython.longlong, 1 << 30)
@@ -270,6 +271,7 @@ def _after(
     return costs[target] if occupied <= budget else _DEAR
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Parts:
@@ -280,25 +282,16 @@ class Parts:
     say of which parts node v is which.
     """
 
-    def __init__(
-        self,
-        first: cython.const_longlong[::1],
-        members: cython.const_longlong[::1],
-        given: cython.const_ulonglong[::1],
-        late: cython.const_ulonglong[::1],
-        node_first: cython.const_longlong[::1],
-        node_parts: cython.const_longlong[::1],
-        node_places: cython.const_longlong[::1],
-    ) -> None:
-        self.first = first
-        self.members = members
-        self.given = given
-        self.late = late
-        self.node_first = node_first
-        self.node_parts = node_parts
-        self.node_places = node_places
+    first: cython.const_longlong[::1]
+    members: cython.const_longlong[::1]
+    given: cython.const_ulonglong[::1]
+    late: cython.const_ulonglong[::1]
+    node_first: cython.const_longlong[::1]
+    node_parts: cython.const_longlong[::1]
+    node_places: cython.const_longlong[::1]
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Patterns:
@@ -310,26 +303,14 @@ class Patterns:
     once.
     """
 
-    def __init__(
-        self,
-        parts: Parts,
-        table: SetTable,
-        table_first: cython.const_longlong[::1],
-        offsets: cython.const_longlong[::1],
-        steps: cython.const_int[:, ::1],
-        costs: cython.const_int[::1],
-        shares: cython.const_longlong[:, ::1],
-        whole: cython.longlong,
-    ) -> None:
-        self.parts = parts
-        self.table = table
-        self.table_first = table_first
-        self.offsets = offsets
-        self.steps = steps
-        self.costs = costs
-        self.shares = shares
-        self.whole = whole
-        self.count = parts.first.shape[0] - 1
+    parts: Parts
+    table: SetTable
+    table_first: cython.const_longlong[::1]
+    offsets: cython.const_longlong[::1]
+    steps: cython.const_int[:, ::1]
+    costs: cython.const_int[::1]
+    shares: cython.const_longlong[:, ::1]
+    whole: cython.longlong
 
 
 @cython.final
@@ -344,7 +325,9 @@ class Lookup:
         self.patterns = patterns
         self.touchers = touchers
         self.words = words
-        self.source_rank, self.source_entry, self.rank, self.entry = np.empty((4, patterns.count), np.int64)
+        self.source_rank, self.source_entry, self.rank, self.entry = np.empty(
+            (4, patterns.parts.given.shape[0]), np.int64
+        )
         self.sums = np.empty(patterns.shares.shape[0], np.int64)
 
 
@@ -423,7 +406,7 @@ def relocate(
     part: cython.Py_ssize_t
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    for part in range(lookup.patterns.count):
+    for part in range(lookup.patterns.parts.given.shape[0]):
         lookup.rank[part] = lookup.source_rank[part]
         lookup.entry[part] = lookup.source_entry[part]
     for i in range(count):
@@ -432,7 +415,7 @@ def relocate(
             _locate(lookup, lookup.patterns, lookup.patterns.parts, lookup.patterns.parts.node_parts[j], state, 0)
     for row in range(lookup.sums.shape[0]):
         lookup.sums[row] = 0
-        for part in range(lookup.patterns.count):
+        for part in range(lookup.patterns.parts.given.shape[0]):
             lookup.sums[row] += lookup.patterns.shares[row, part] * lookup.patterns.costs[lookup.entry[part]]
     return _largest(lookup)
 

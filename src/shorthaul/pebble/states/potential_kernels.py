@@ -15,6 +15,7 @@ from cython.cimports.libc.math import ceil, exp, log, sqrt
 from cython.cimports.shorthaul.core.compiled.bits import bit, has, lowest
 from cython.cimports.shorthaul.pebble.states.lattice_kernels import Lattice, Problem
 from cython.cimports.shorthaul.pebble.states.pattern_database_kernels import SetTable, slot_of
+from cython.dataclasses import dataclass
 
 _INF = cython.declare(cython.double, float("inf"))
 #: Less than this share of the flow is not followed.
@@ -69,7 +70,7 @@ class Prices:
         self.ahead = ahead
         self.through = through
         self.gradient = np.zeros((2, prices.shape[1]))
-        self.flow = np.zeros(lattice.count)
+        self.flow = np.zeros(lattice.sets.shape[0])
         self.rates, self.amounts = np.empty((2, n))
         self.sizes, self.kinds, self.olds, self.news = np.empty((4, n), np.int64)
         self.found = 0
@@ -86,7 +87,7 @@ def _keep(
     """Return what a value that is live before and after a step gains if the step touches it; else note its drop."""
     saved: cython.double = work.prices[0, new] - work.prices[0, old]
     unsaved: cython.double = work.prices[1, new] - work.prices[1, old]
-    kind: cython.longlong = u < work.problem.count and unsaved < saved
+    kind: cython.longlong = u < work.problem.room.shape[0] and unsaved < saved
     change: cython.double = unsaved if kind else saved
     if is_touched:
         if flow > 0:
@@ -131,7 +132,7 @@ def _gained(work: Prices, at: cython.longlong, step: cython.longlong, flow: cyth
             old += 1
             new += 1
         elif u < w:  # it is not read any more
-            kind = u < work.problem.count and work.prices[1, before] > work.prices[0, before]
+            kind = u < work.problem.room.shape[0] and work.prices[1, before] > work.prices[0, before]
             gain -= work.prices[kind, before]
             if flow > 0:
                 work.gradient[kind, before] -= flow
@@ -240,7 +241,7 @@ def _look_ahead(
     least: cython.double = _INF
     total: cython.double = 0.0
     step: cython.Py_ssize_t
-    if at == work.lattice.count - 1:
+    if at == work.lattice.sets.shape[0] - 1:
         work.ahead[at] = 0.0
         return
     for step in range(begin, end):
@@ -262,7 +263,7 @@ def follow(work: Prices, begin: cython.longlong, end: cython.longlong, temperatu
     with cython.nogil:
         if begin == 0:
             _start_flow(work)
-        _follow(work, begin, min(end, work.lattice.count - 1), temperature)
+        _follow(work, begin, min(end, work.lattice.sets.shape[0] - 1), temperature)
 
 
 @cython.cfunc
@@ -273,7 +274,7 @@ def _start_flow(work: Prices) -> cython.void:
     for at in range(work.gradient.shape[1]):
         work.gradient[0, at] = 0.0
         work.gradient[1, at] = 0.0
-    for at in range(work.lattice.count):
+    for at in range(work.lattice.sets.shape[0]):
         work.flow[at] = 1.0 if at == 0 else 0.0
 
 
@@ -343,12 +344,13 @@ def look_back(work: Prices, behind: cython.double[::1]) -> None:
     step: cython.Py_ssize_t
     with cython.nogil:
         behind[0] = 0.0
-        for at in range(work.lattice.count - 1):
+        for at in range(work.lattice.sets.shape[0] - 1):
             for step in range(work.lattice.step_first[at], work.lattice.step_first[at + 1]):
                 target = work.lattice.targets[step]
                 behind[target] = min(behind[target], behind[at] + work.through[step] - work.ahead[target])
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Potential:
@@ -358,29 +360,16 @@ class Potential:
     stand for value u are ``names[name_first[u]:name_first[u + 1]]``. Plans below the limit lead through no other sets.
     """
 
-    def __init__(
-        self,
-        table: SetTable,
-        places: cython.const_longlong[::1],
-        name_first: cython.const_longlong[::1],
-        names: cython.const_longlong[::1],
-        live_first: cython.const_longlong[::1],
-        live: cython.const_uchar[::1],
-        classes: cython.const_int[::1],
-        ahead: cython.const_longlong[::1],
-        prices: cython.const_longlong[:, ::1],
-        whole: cython.longlong,
-    ) -> None:
-        self.table = table
-        self.places = places
-        self.name_first = name_first
-        self.names = names
-        self.live_first = live_first
-        self.live = live
-        self.classes = classes
-        self.ahead = ahead
-        self.prices = prices
-        self.whole = whole
+    table: SetTable
+    places: cython.const_longlong[::1]
+    name_first: cython.const_longlong[::1]
+    names: cython.const_longlong[::1]
+    live_first: cython.const_longlong[::1]
+    live: cython.const_uchar[::1]
+    classes: cython.const_int[::1]
+    ahead: cython.const_longlong[::1]
+    prices: cython.const_longlong[:, ::1]
+    whole: cython.longlong
 
 
 @cython.cfunc

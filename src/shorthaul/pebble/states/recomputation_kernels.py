@@ -5,11 +5,13 @@ from __future__ import annotations
 import cython
 import numpy as np
 from cython.cimports.shorthaul.core.compiled.bits import bit, complement, lowest, wrapped_product
+from cython.dataclasses import dataclass
 
 #: Sets of values looked at after which a search returns to look at the clock.
 _MOST_WORK = cython.declare(cython.longlong, 200_000)
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Game:
@@ -24,22 +26,6 @@ class Game:
     outputs: cython.ulonglong
     inputs: cython.ulonglong
     budget: cython.longlong
-
-    def __init__(
-        self,
-        weights: cython.const_longlong[::1],
-        parents: cython.const_ulonglong[::1],
-        outside: cython.const_longlong[::1],
-        outputs: cython.ulonglong,
-        inputs: cython.ulonglong,
-        budget: cython.longlong,
-    ) -> None:
-        self.weights = weights
-        self.parents = parents
-        self.outside = outside
-        self.outputs = outputs
-        self.inputs = inputs
-        self.budget = budget
 
 
 @cython.final

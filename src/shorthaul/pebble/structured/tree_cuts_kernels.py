@@ -10,6 +10,7 @@ import cython
 import numpy as np
 import numpy.typing as npt
 from cython.cimports.shorthaul.core.compiled.queue_kernels import Stack
+from cython.dataclasses import dataclass
 
 IntArray = npt.NDArray[np.int64]
 
@@ -17,6 +18,7 @@ IntArray = npt.NDArray[np.int64]
 MOST_SEGMENTS = cython.declare(cython.Py_ssize_t, 1024)
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Tree:
@@ -26,23 +28,13 @@ class Tree:
     (0: none).
     """
 
-    def __init__(
-        self,
-        order: cython.const_longlong[::1],
-        parent_starts: cython.const_longlong[::1],
-        parents: cython.const_longlong[::1],
-        weights: cython.const_longlong[::1],
-        operands: cython.const_longlong[::1],
-        twin_needs: cython.const_longlong[::1],
-        is_root: cython.const_uchar[::1],
-    ) -> None:
-        self.order = order
-        self.parent_starts = parent_starts
-        self.parents = parents
-        self.weights = weights
-        self.operands = operands
-        self.twin_needs = twin_needs
-        self.is_root = is_root
+    order: cython.const_longlong[::1]
+    parent_starts: cython.const_longlong[::1]
+    parents: cython.const_longlong[::1]
+    weights: cython.const_longlong[::1]
+    operands: cython.const_longlong[::1]
+    twin_needs: cython.const_longlong[::1]
+    is_root: cython.const_uchar[::1]
 
 
 @cython.final

@@ -10,6 +10,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 from cython.cimports.shorthaul.core.compiled.bits import bit, complement, wrapped_product
+from cython.dataclasses import dataclass
 
 _FACTOR = cython.declare(cython.ulonglong, 0x9E37_79B9_7F4A_7C15)
 
@@ -17,6 +18,7 @@ _FACTOR = cython.declare(cython.ulonglong, 0x9E37_79B9_7F4A_7C15)
 _FULL = cython.declare(cython.longlong, -1)
 
 
+@dataclass(frozen=True, eq=False, repr=False, match_args=False)
 @cython.final
 @cython.cclass
 class Nodes:
@@ -32,22 +34,6 @@ class Nodes:
     touchers: cython.const_ulonglong[::1]
     before: cython.const_ulonglong[::1]
     computed: cython.ulonglong
-
-    def __init__(
-        self,
-        weights: cython.const_longlong[::1],
-        room: cython.const_longlong[::1],
-        touched: cython.const_ulonglong[::1],
-        touchers: cython.const_ulonglong[::1],
-        before: cython.const_ulonglong[::1],
-        computed: cython.ulonglong,
-    ) -> None:
-        self.weights = weights
-        self.room = room
-        self.touched = touched
-        self.touchers = touchers
-        self.before = before
-        self.computed = computed
 
 
 @cython.final

@@ -1,0 +1,5 @@
+"""Cython as mypy sees it: everything else is of any type."""
+
+from typing import Any
+
+def __getattr__(name: str) -> Any: ...

@@ -1,0 +1,4 @@
+"""Dataclasses of Cython: those of Python."""
+
+from dataclasses import dataclass as dataclass
+from dataclasses import field as field
