@@ -269,7 +269,12 @@ def test_checkers_share_no_code_with_the_search() -> None:
 
 def test_kernels_import_only_numpy_and_one_another() -> None:
     plain = {"__future__", "heapq", "math", "typing", "numpy", "numpy.typing"}
-    plain |= {"cython", "cython.dataclasses", "cython.cimports.libc.math", "cython.cimports.shorthaul.core.compiled.bits"}
+    plain |= {
+        "cython",
+        "cython.dataclasses",
+        "cython.cimports.libc.math",
+        "cython.cimports.shorthaul.core.compiled.bits",
+    }
     for path in (path for path in MODULES if path.stem.endswith("_kernels")):
         inner = statements(path)
         roots = {node.module for node in inner if isinstance(node, ast.ImportFrom)}

@@ -120,8 +120,7 @@ def layers_with_tables(kernels: ModuleType, rng: np.random.Generator) -> Any:
         tables = [table for table in made if table is not None]
         if not tables:
             return 0
-        shares = np.vstack([np.full(len(tables), 60 // len(tables)), 60 * np.eye(len(tables), dtype=np.int64)])
-        patterns = pattern_databases.assembled(cdag.n, tables, shares, 60)
+        patterns = pattern_databases.assembled(cdag.n, tables, [60 // len(tables)] * len(tables), 60)
         costs = [(table.costs, table.steps, table.ranks) for table in tables]
         return costs, searched(cdag, budget, int(rng.integers(5, 30)), rng, from_end=from_end, patterns=patterns)
 

@@ -55,7 +55,7 @@ def searches_agree(seeds: range, largest: int) -> int:
             given = [table for table in all_tables if table is not None]
             if not given:
                 continue
-            shares = np.vstack([np.full(len(given), 60 // len(given)), 60 * np.eye(len(given), dtype=np.int64)])
+            shares = [60 // len(given)] * len(given)
             found, game = assembled(cdag.n, given, shares, 60), tables(cdag, from_end=from_end)
             outcome = layered(cdag, budget, limit=excess + 1, search=Search(), patterns=found, given=game)
             assert outcome.plan is not None, seed

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.packing_lp import Packing
@@ -101,5 +99,4 @@ class Tables(Pool):
     def _patterns(self, used: Sequence[tuple[PartTable, int]]) -> Patterns:
         if not used:
             return NO_PATTERNS
-        shares = np.array([[share for _, share in used]], dtype=np.int64)
-        return assembled(self._cdag.n, [table for table, _ in used], shares, _WHOLE)
+        return assembled(self._cdag.n, [table for table, _ in used], [share for _, share in used], _WHOLE)

@@ -18,7 +18,7 @@ cdef class Patterns:
     cdef const long long[::1] offsets
     cdef const int[:, ::1] steps
     cdef const int[::1] costs
-    cdef const long long[:, ::1] shares
+    cdef const long long[::1] shares
     cdef readonly long long whole
 
 cdef class Lookup:
@@ -29,7 +29,7 @@ cdef class Lookup:
     cdef long long[::1] source_entry
     cdef long long[::1] rank
     cdef long long[::1] entry
-    cdef long long[::1] sums
+    cdef long long total
 
 cdef long long slot_of(SetTable table, long long first, long long size, unsigned long long mask) noexcept nogil
 cdef void locate(Lookup lookup, const unsigned long long[::1] sets, long long first) noexcept nogil

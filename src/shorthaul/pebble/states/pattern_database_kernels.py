@@ -298,9 +298,8 @@ class Patterns:
     """The tables of some parts, one after another, and how their costs add up.
 
     The computed sets of part p lie in ``table`` from ``table_first[p]`` on; states of set r (over all parts) have
-    their costs to come in ``costs`` from ``offsets[r]`` on, a red node counting ``steps[r, place]``. Each row of
-    ``shares`` says how much of each part's cost counts, in parts of ``whole``, such that no node is counted more than
-    once.
+    their costs to come in ``costs`` from ``offsets[r]`` on, a red node counting ``steps[r, place]``. ``shares`` say how
+    much of each part's cost counts, in parts of ``whole``, such that no node is counted more than once.
     """
 
     parts: Parts
@@ -309,14 +308,14 @@ class Patterns:
     offsets: cython.const_longlong[::1]
     steps: cython.const_int[:, ::1]
     costs: cython.const_int[::1]
-    shares: cython.const_longlong[:, ::1]
+    shares: cython.const_longlong[::1]
     whole: cython.longlong
 
 
 @cython.final
 @cython.cclass
 class Lookup:
-    """Where the shares of a state stand: the numbers of their computed sets, their entries, and sums of their costs.
+    """Where the shares of a state stand: the numbers of their computed sets, their entries, and the sum of their costs.
 
     The same for the state it comes from. ``touchers`` are those of the whole graph.
     """
@@ -328,7 +327,7 @@ class Lookup:
         self.source_rank, self.source_entry, self.rank, self.entry = np.empty(
             (4, patterns.parts.given.shape[0]), np.int64
         )
-        self.sums = np.empty(patterns.shares.shape[0], np.int64)
+        self.total = 0
 
 
 @cython.cfunc
@@ -402,7 +401,7 @@ def relocate(
     touched: cython.const_longlong[::1],
     count: cython.longlong,
 ) -> cython.longlong:
-    """Find the shares of a state that differs from the source in what is ``touched``; return the largest sum."""
+    """Find the shares of a state that differs from the source in what is ``touched``; return the sum of their costs."""
     part: cython.Py_ssize_t
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
@@ -413,21 +412,10 @@ def relocate(
         v = touched[i]
         for j in range(lookup.patterns.parts.node_first[v], lookup.patterns.parts.node_first[v + 1]):
             _locate(lookup, lookup.patterns, lookup.patterns.parts, lookup.patterns.parts.node_parts[j], state, 0)
-    for row in range(lookup.sums.shape[0]):
-        lookup.sums[row] = 0
-        for part in range(lookup.patterns.parts.given.shape[0]):
-            lookup.sums[row] += lookup.patterns.shares[row, part] * lookup.patterns.costs[lookup.entry[part]]
-    return _largest(lookup)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _largest(lookup: Lookup) -> cython.longlong:
-    most: cython.longlong = 0
-    for row in range(lookup.sums.shape[0]):
-        most = max(most, lookup.sums[row])
-    return most
+    lookup.total = 0
+    for part in range(lookup.patterns.parts.given.shape[0]):
+        lookup.total += lookup.patterns.shares[part] * lookup.patterns.costs[lookup.entry[part]]
+    return lookup.total
 
 
 @cython.cfunc
@@ -436,7 +424,7 @@ def _largest(lookup: Lookup) -> cython.longlong:
 def let_go(lookup: Lookup, node: cython.longlong, digit: cython.longlong) -> cython.longlong:
     """Follow ``node`` leaving the fast memory (``digit`` 1, 2 if it was unsaved) or coming back (negative).
 
-    Return the largest sum.
+    Return the sum of costs.
     """
     step: cython.longlong
     change: cython.longlong
@@ -448,6 +436,5 @@ def let_go(lookup: Lookup, node: cython.longlong, digit: cython.longlong) -> cyt
             change = lookup.patterns.costs[lookup.entry[part]]
             lookup.entry[part] -= digit * step
             change = lookup.patterns.costs[lookup.entry[part]] - change
-            for row in range(lookup.sums.shape[0]):
-                lookup.sums[row] += lookup.patterns.shares[row, part] * change
-    return _largest(lookup)
+            lookup.total += lookup.patterns.shares[part] * change
+    return lookup.total

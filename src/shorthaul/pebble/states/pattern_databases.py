@@ -39,7 +39,7 @@ def _nothing() -> Patterns:
     bits, small = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int32)
     parts = Parts(first, none, bits, bits, first, none, none)
     return Patterns(
-        parts, SetTable(bits, none), first, none, small.reshape(0, 1), small, none.reshape(0, 0), 1
+        parts, SetTable(bits, none), first, none, small.reshape(0, 1), small, none, 1
     )  # fmt: skip
 
 
@@ -144,8 +144,8 @@ def _bits(members: BoolArray) -> int:
     return sum(1 << i for i in np.flatnonzero(members).tolist())
 
 
-def assembled(n: int, tables: Sequence[PartTable], shares: npt.NDArray[np.int64], whole: int) -> Patterns:
-    """Return the tables put together for the search; ``shares`` has a row per sum and a column per table."""
+def assembled(n: int, tables: Sequence[PartTable], shares: Sequence[int], whole: int) -> Patterns:
+    """Return the tables put together for the search; of each its share counts, in parts of ``whole``."""
     widest = max(len(one.members) for one in tables)
     ends = [np.cumsum([0, *(len(array) for array in arrays)]) for arrays in (
         [one.members for one in tables], [one.keys for one in tables], [one.offsets for one in tables],
@@ -171,6 +171,6 @@ def assembled(n: int, tables: Sequence[PartTable], shares: npt.NDArray[np.int64]
         np.concatenate([one.offsets + ends[3][i] for i, one in enumerate(tables)]),
         np.concatenate([np.pad(one.steps, ((0, 0), (0, widest - one.steps.shape[1]))) for one in tables]),
         np.concatenate([one.costs for one in tables]),
-        np.ascontiguousarray(shares),
+        np.array(shares, dtype=np.int64),
         whole,
     )
