@@ -30,12 +30,13 @@ from shorthaul.affine.bounds.lifetime import (
     crossing_scans,
     intervals,
     layers,
+    moments,
     phases,
     single_events,
     successive_chains,
     wavefront,
 )
-from shorthaul.affine.bounds.lifetime.read_again import in_partitions, in_phases, more_in_phases
+from shorthaul.affine.bounds.lifetime.read_again import in_partitions, in_phases
 from shorthaul.affine.bounds.lifetime.remaining import remaining
 from shorthaul.affine.bounds.partition import stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, instances, with_ends
@@ -63,8 +64,10 @@ from shorthaul.affine.tuning import (
     MADE_SHARE,
     MOST_CONTRIBUTIONS,
     MOST_COUNT_PIECES,
+    MOST_IN_VAIN,
     MOST_PRINTED_PIECES,
     POOL_SHARE,
+    PROMISE_KEPT,
     WORTH_WRITING,
 )
 from shorthaul.core.errors import InputError
@@ -182,7 +185,7 @@ def lower_bound(
             inputs = sympy.Add(*until_out_of_effort(_inputs(flow, name) for name in sorted(flow.inputs)))
         operations = _operations(program)
     search = search.part(share)
-    finding = search if sizes is None else search.part(1 - _fitted_share(flow, sizes, search))
+    finding = search if sizes is None else search.part(1 - FITTED_SHARE)
     with charged_to(finding):
         own = reassociated(flow) if options.reassociate else [Graph(flow)]
         known = until_out_of_effort(more for item in own for more in graphs(item)) if options.profile == "best" else own
@@ -241,13 +244,6 @@ def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> Affi
     formula = found.inputs + _largest(_added(parts, [*sums, *tuned]))
     proof = replace(found.proof, parts=tuple(parts), sums=(*sums, *tuned), formula=formula)
     return replace(found, formula=formula, proof=proof, general=found.formula)
-
-
-def _fitted_share(flow: DataFlow, sizes: Mapping[str, int], search: Search) -> float:
-    """Return the share of the effort for arguments made for the sizes: more where phases promise most."""
-    with charged_to(search), suppress(OutOfEffortError):
-        return FITTED_SHARE[more_in_phases(flow, sizes)]
-    return FITTED_SHARE[0]
 
 
 def _share(left: Sequence[Graph]) -> float:
@@ -341,9 +337,9 @@ def _pool(
     sizes = given or where[0].sizes(flow.program.parameters)
     with charged_to(search):
         promise = until_out_of_effort(item(flow, sizes) for item in (in_phases, in_partitions)) if symmetric else []
-    early = {}
+    early: dict[Family, list[Fixed]] = {}
     if promise and promise[0] > promise[-1]:
-        early[_SINGLE] = found(_SINGLE, promise[0] / sum(promise))
+        early = _phases_first(flow, where, given, promise[0], search.part(promise[0] / sum(promise)))
     fields = found(_COUPLED) if symmetric else []
     together = frozenset(name for item in fields for name in item.item.statements)
     levels = found(Family(partial(columns.stencils, without=together), count, has_value=False))
@@ -366,6 +362,32 @@ def _pool(
             until_out_of_effort(item.count() for item in _best_of_statements(late, sizes))
             pool += late
     return [*pool, *listed, *levels, *fields, *necks, *doubled]
+
+
+def _phases_first(
+    flow: DataFlow, where: tuple[Instance, ...], given: Mapping[str, int] | None, promise: float, search: Search
+) -> dict[Family, list[Fixed]]:
+    """Return phases of a program of which these promise most, of every kind until one keeps what may be expected of it.
+
+    Their formulas are made at once. Those between moments at given sizes are remembered.
+    """
+    sizes = given or where[0].sizes(flow.program.parameters)
+    best, found = 0.0, dict[Family, list[Fixed]]()
+    for family, share, enough in ((_SINGLE, 1.0, PROMISE_KEPT[0]), (_PHASES, FAMILY_SHARE, PROMISE_KEPT[1])):
+        kept, in_vain = found.setdefault(family, []), 0
+        with charged_to(search.part(share)), suppress(OutOfEffortError):
+            for item in family.arguments(flow, where) if best < PROMISE_KEPT[1] * promise else ():
+                kept.append(item)
+                in_vain += 1
+                if item.most_at(sizes) > LEAST_GAIN * best:
+                    best, in_vain = item.most_at(sizes), 0
+                    item.count()
+                elif best >= enough * promise and in_vain == MOST_IN_VAIN:
+                    break
+    if given is not None and best < PROMISE_KEPT[1] * promise:
+        with charged_to(search):
+            moments.moments(flow, given)
+    return found
 
 
 def _best_of_statements(pool: Sequence[Candidate], sizes: Mapping[str, int]) -> list[Candidate]:

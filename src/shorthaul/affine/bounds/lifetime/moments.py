@@ -24,7 +24,7 @@ from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certi
 from shorthaul.affine.bounds.lifetime.phases import between_events, events_of
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of, summed_text
 from shorthaul.affine.bounds.partition.parts import united
-from shorthaul.affine.effort import step, within
+from shorthaul.affine.effort import remembered, step, until_out_of_effort, within
 from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
@@ -127,8 +127,16 @@ class Moments:
         return float(sum(part.weight_at(dict(sizes)) / kind.times for kind, parts in rows for part in parts))
 
 
-def moments(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[Moments]:
-    """Yield arguments that suit ``sizes``, S among them: for steps and lines at which most passes, none shared."""
+def moments(flow: DataFlow, sizes: Mapping[str, int]) -> list[Moments]:
+    """Return arguments that suit ``sizes``, S among them: for steps and lines at which most passes, none shared.
+
+    They are remembered.
+    """
+    key = moments, *sorted(sizes.items())
+    return remembered(flow.known, key, lambda: until_out_of_effort(_moments(flow, sizes)))
+
+
+def _moments(flow: DataFlow, sizes: Mapping[str, int]) -> Iterator[Moments]:
     statements = flow.program.statements
     # Where no reference leads from one value to several readers (stencils), steps need little of those before.
     if all(item.relation.is_single_valued() for statement in statements for item in flow.out_of(statement.name)):

@@ -44,7 +44,6 @@ from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import (
     COMPARED_ARGUMENTS,
-    FURTHER_COMPOSITIONS,
     LONGEST_PHASE_PATH,
     MOST_PHASE_LOOPS,
     MOST_PHASE_PATHS,
@@ -54,10 +53,6 @@ from shorthaul.affine.tuning import (
 
 _SET = isl.dim_type.set
 _LEAST_CAPACITY: Final = min(item.fast_memory for item in COMPARED_ARGUMENTS)
-
-
-#: How paths are sought where those of several intervals share vertices: those of one vertex, then with edges.
-_EDGES: Final = ((0, True), (MOST_PHASE_PATHS, False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,28 +121,22 @@ def _of_events(flow: DataFlow, reach: Reachability, event: str, axis: int) -> It
     """Yield the arguments for the events of a statement in steps of the loop ``axis``, counted from the outermost."""
     domain, free = events_of(flow, reach, event)
     width = flow.program.by_name[event].domain.dim(_SET)
-    once = _steps(event, width, domain, axis, free, 1)
+    once = _steps(event, width, domain, axis, free)
     if free == axis or not (once.is_single_valued() and once.is_injective()):
         return
     exists = reach.ancestors(event, steps=PHASE_COMPOSITIONS)
     once = once.intersect(exists.reverse())
     line = [at for at in range(width) if at not in {axis, free}]
-    if once.is_empty() and line:
-        exists = reach.ancestors(event, domain, steps=FURTHER_COMPOSITIONS)
-        twice = _steps(event, width, domain, axis, free, 2).intersect(exists.reverse())
-        if not twice.is_empty() and twice.is_single_valued():
-            for some in sides(twice, exists, axis, line, 2):
-                yield from _of_steps(flow, reach, None, some, exists, axis, line)
     if once.is_empty():
         return
     for some in sides(once, exists, axis, line):
-        yield from _of_steps(flow, reach, some, some.apply_range(some), exists, axis, line)
+        yield from _of_steps(flow, reach, some, exists, axis, line)
 
 
-def _steps(event: str, width: int, domain: isl.UnionSet, axis: int, free: int | None, length: int) -> isl.UnionMap:
-    """Return the events whose coordinate ``axis`` differs by ``length``; ``free`` is that of their chain, if any."""
+def _steps(event: str, width: int, domain: isl.UnionSet, axis: int, free: int | None) -> isl.UnionMap:
+    """Return the events whose coordinate ``axis`` differs by 1; ``free`` is that of their chain, if any."""
     names = [f"x{at}" for at in range(width)]
-    after = ["y" if at == free else f"{name} + {length}" if at == axis else name for at, name in enumerate(names)]
+    after = ["y" if at == free else f"{name} + 1" if at == axis else name for at, name in enumerate(names)]
     moved = isl.UnionMap(f"{{ {event}[{', '.join(names)}] -> {event}[{', '.join(after)}] }}")
     return moved.intersect_domain(domain).intersect_range(domain)
 
@@ -177,72 +166,35 @@ def adding_up(
 
 
 def events_of(flow: DataFlow, reach: Reachability, name: str) -> tuple[isl.UnionSet, int | None]:
-    """Return the instances of a statement, or of its chains in the last loop the last ones, and that loop then."""
+    """Return the instances of a statement, or of its chains in the last loop the last ones, and that loop then.
+
+    Where a chain goes on in later steps, as in ``x[j] += a[i][j] * r[i]``, these are the last ones of every step.
+    """
     domain = isl.UnionSet.from_set(flow.program.by_name[name].domain)
     width = flow.program.by_name[name].domain.dim(_SET)
     closure = reach.closure(name)
     if closure is None or width < 2:
         return domain, None
+    x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
+    same = " and ".join(f"x{at} = y{at}" for at in range(width - 1))
+    inner = closure.intersect(isl.UnionMap(f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : {same} }}"))
+    closure = closure if inner.is_empty() else inner
     return closure.range().subtract(closure.domain()), width - 1
 
 
 def _of_steps(
-    flow: DataFlow,
-    reach: Reachability,
-    once: isl.UnionMap | None,
-    twice: isl.UnionMap,
-    exists: isl.UnionMap,
-    axis: int,
-    line: Sequence[int],
+    flow: DataFlow, reach: Reachability, once: isl.UnionMap, exists: isl.UnionMap, axis: int, line: Sequence[int]
 ) -> Iterator[Phases]:
-    """Yield what passes between events that follow one another, and beside it between each and the next but one."""
-    event = names_of((twice if once is None else once).domain()).pop()
-    width = flow.program.by_name[event].domain.dim(_SET)
-    kinds: list[Phase] = []
-    if once is not None:
-        same, between = once.domain().identity(), between_events(flow, reach, once)
-        near = _on_line(between, event, width, line)
-        tried = [(between, (MOST_PHASE_PATHS, True)), *((near, edges) for edges in _EDGES if line)]
-        for inside, edges in tried:
-            if _is_small(kinds):
-                single = phase_of(reach, same, once, exists, inside, through=between, edges=edges)
-                kinds = adding_up(reach, [single] if single else [], once, exists, axis, line) or kinds
-        if kinds:
-            yield Phases((event,), tuple(kinds), axis)
-    if not line or twice.is_empty():
-        return
-    taken = isl.UnionMap.from_domain_and_range(twice.domain(), kinds[0].vertices.range()) if kinds else None
-    steps = PHASE_COMPOSITIONS if kinds else FURTHER_COMPOSITIONS
-    between = between_events(flow, reach, twice, steps)
-    alone = _on_line(between, event, width, line)
-    same = twice.domain().identity()
-    doubled: list[Phase] = []
-    for edges in _EDGES:
-        if _is_small(doubled):
-            double = phase_of(reach, same, twice, exists, alone, taken=taken, through=between, edges=edges)
-            both = [replace(double, times=2)] if double else []
-            doubled = adding_up(reach, both, twice, exists, axis, line) or doubled
-    if doubled:
-        yield Phases((event,), (*kinds, *doubled), axis)
-
-
-def _is_small(kinds: Sequence[Phase]) -> bool:
-    """True if no more paths pass in larger programs."""
-    return all(count.sympy().is_number for kind in kinds for _, count in kind.pieces)
-
-
-def _on_line(between: isl.UnionMap, event: str, width: int, line: Sequence[int]) -> isl.UnionMap:
-    """Return those of the relation b -> vertex whose vertices are of the statement and the line of b."""
-    x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
-    where = " and ".join(f"x{at} = y{at}" for at in line)
-    return between.intersect(isl.UnionMap(f"{{ {event}[{', '.join(x)}] -> {event}[{', '.join(y)}] : {where} }}"))
+    """Yield what passes between events that follow one another."""
+    single = phase_of(reach, once.domain().identity(), once, exists, between_events(flow, reach, once))
+    if kinds := adding_up(reach, [single] if single else [], once, exists, axis, line):
+        yield Phases((names_of(once.domain()).pop(),), tuple(kinds), axis)
 
 
 def between_events(
     flow: DataFlow,
     reach: Reachability,
     pairs: isl.UnionMap,
-    steps: int = PHASE_COMPOSITIONS,
     *,
     exists: isl.UnionMap | None = None,
 ) -> isl.UnionMap:
@@ -251,7 +203,11 @@ def between_events(
     ``exists``: events -> ancestors where those of all b' are known.
     """
     ends = pairs.range()
-    known = [exists] if exists else [reach.ancestors(name, ends, steps=steps) for name in sorted(names_of(ends))]
+    known = (
+        [exists]
+        if exists
+        else [reach.ancestors(name, ends, steps=PHASE_COMPOSITIONS) for name in sorted(names_of(ends))]
+    )
     inside = union_of_maps([pairs, *(pairs.apply_range(item) for item in known)]).coalesce()
     reached = front = pairs.domain().identity()
     for _ in range(2 * PHASE_COMPOSITIONS):
@@ -278,33 +234,20 @@ def phase_of(
     pairs: isl.UnionMap,
     exists: isl.UnionMap,
     between: isl.UnionMap,
-    *,
-    edges: tuple[int, bool] = (MOST_PHASE_PATHS, True),
-    taken: isl.UnionMap | None = None,
-    through: isl.UnionMap | None = None,
 ) -> Phase | None:
-    """Return the paths of every interval, not counted, as many as a simple reach finds; ``begins``: e -> b.
-
-    ``edges``: how many kinds of paths with edges are tried, and if no two of one kind may meet, those of different
-    intervals neither. b -> vertices in ``taken`` are left out. ``through`` are the vertices by way of which those
-    ``between`` are reached, if not they themselves.
-    """
-    through = between if through is None else through
+    """Return the paths of every interval, not counted, as many as a simple reach finds; ``begins``: e -> b."""
     events = pairs.domain()
     exists = exists.intersect_domain(events)
     operands = union_of_maps(between.apply_range(reach.reads(name)) for name in sorted(names_of(between.range())))
     operands = operands.subtract(events.identity()).coalesce()
-    avoided = events.identity()
-    if taken is not None:
-        operands, avoided = operands.subtract(taken), avoided.union(taken)
     ends = vertices = operands.intersect(exists).coalesce()
     paths: list[tuple[isl.UnionMap, Sequence[isl.UnionMap]]] = [(ends, ())]
     waiting = operands.subtract(ends).coalesce()
-    ways = ways_back(reach, sorted(names_of(waiting.range())), LONGEST_PHASE_PATH, injective=edges[1])
-    for levels in itertools.islice(ways, edges[0]):
+    ways = ways_back(reach, sorted(names_of(waiting.range())), LONGEST_PHASE_PATH)
+    for levels in itertools.islice(ways, MOST_PHASE_PATHS):
         step()
         first = levels[-1].intersect_domain(waiting.range())
-        used = vertices.union(avoided)
+        used = vertices.union(events.identity())
         found = waiting.intersect(exists.apply_range(first.reverse())).subtract(used)
         if found.is_empty():
             continue
@@ -321,12 +264,12 @@ def phase_of(
     if ends.is_empty():
         return None
     ends, vertices = (begins.apply_range(item).coalesce() for item in (ends, vertices))
-    back = pairs.reverse().apply_range(through.union(events.identity()))
+    back = pairs.reverse().apply_range(between.union(events.identity()))
     known = exists.union(back.subtract(pairs.range().identity()))
     rests_on = {
         "begins": str(begins),
         "finishes": str(begins.apply_range(pairs)),
-        "between": str(through),
+        "between": str(between),
         "paths": [
             {"ends": str(found), "levels": [str(level.intersect_domain(found.range())) for level in levels]}
             for found, levels in paths

@@ -35,12 +35,10 @@ def in_sequence(
     return before.subtract(across).coalesce(), across
 
 
-def sides(
-    pairs: isl.UnionMap, exists: isl.UnionMap, axis: int, line: Sequence[int], length: int = 1
-) -> Iterator[isl.UnionMap]:
+def sides(pairs: isl.UnionMap, exists: isl.UnionMap, axis: int, line: Sequence[int]) -> Iterator[isl.UnionMap]:
     """Yield the intervals of all events, and where these have gaps those before the first one and behind the last."""
     yield pairs
-    _, across = in_sequence(pairs, exists, axis, line, length)
+    _, across = in_sequence(pairs, exists, axis, line)
     if not across.is_empty():
         for some in (across.range(), across.domain()):
             yield pairs.subtract_domain(some)

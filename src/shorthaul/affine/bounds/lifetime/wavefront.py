@@ -282,16 +282,14 @@ def exact_closure(relations: Sequence[isl.Map]) -> isl.UnionMap | None:
     return isl.UnionMap.from_map(closed.coalesce()) if exact else None
 
 
-def ways_back(
-    reach: Reachability, names: Sequence[str], longest: int, *, injective: bool = True
-) -> Iterator[tuple[isl.UnionMap, ...]]:
+def ways_back(reach: Reachability, names: Sequence[str], longest: int) -> Iterator[tuple[isl.UnionMap, ...]]:
     """Yield for paths of two vertices or more the functions from the last vertex to the others."""
     known = reach.flow.program.by_name
     front: list[_Back]
     front = [((name, isl.UnionSet.from_set(known[name].domain).identity(), True),) for name in names if name in known]
     for _ in range(longest):
         longer = (item for levels in front for item in reach.back(levels))
-        following = [item for item in longer if item[-1][2] or not injective]
+        following = [item for item in longer if item[-1][2]]
         yield from (tuple(item[1] for item in levels[1:]) for levels in following)
         front = following[:MOST_PATHS_BACK]
 
