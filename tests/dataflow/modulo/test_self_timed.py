@@ -35,7 +35,7 @@ def executed(seed: int, *, atomic: bool = False) -> int:
     assert memory is not None
     net = mapped(problem.application, problem.platform, network, problem.mapping.binding, memory)
     least = int(period_bound(net).value)
-    found = self_timed_within(net, least, Search(effort=1), tokens, atomic=atomic)
+    found = self_timed_within(net, least, Search(effort=1), tokens, 0, atomic=atomic)
     assert found is not None, seed
     held = needed_capacities(net, found.starts, found.period, atomic_firing=atomic)
     assert all(held[name] <= count for name, count in tokens.items()), (seed, held, tokens)

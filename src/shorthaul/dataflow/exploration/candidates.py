@@ -113,8 +113,6 @@ class Knowledge(Points):
     anneals: Counter[int] = field(default_factory=Counter)
     #: True where many turns have found no mapping to schedule.
     is_over: bool = False
-    #: True where mappings get list schedules and local search.
-    is_large: bool = False
 
     def note(self, found: Candidate) -> None:
         """Take a mapping for the best at its price if no other is as good."""

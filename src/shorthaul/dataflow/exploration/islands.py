@@ -1,7 +1,4 @@
-"""Polishing on several processes: each goes on from what all of them know, and they tell one another in turns.
-
-In large networks, local search makes schedules of the points shorter in the end.
-"""
+"""Polishing on several processes: each goes on from what all of them know, and they tell one another in turns."""
 
 from __future__ import annotations
 
@@ -12,13 +9,10 @@ from shorthaul.core.search import Search
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
-from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.exploration.candidates import Knowledge
 from shorthaul.dataflow.exploration.enumeration import Enumeration
 from shorthaul.dataflow.exploration.polishing import polish
 from shorthaul.dataflow.mapping.arrays import Instance
-from shorthaul.dataflow.mapping.binding import mapped_point
-from shorthaul.dataflow.modulo.solver import annealed_point
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import Point
 
@@ -41,23 +35,17 @@ def polish_together(
     if search.left() < tuning.LEAST_ISLAND_EFFORT * tuning.ISLANDS and not every.is_complete:
         polish(instance, known, options, search, constraints, keep)
     effort, meeting = min(search.left() / tuning.MEETINGS, tuning.MOST_MEETING_EFFORT), 0
-    share, kept = tuning.IMPROVING_SHARE * search.left(), 0.0
-    while not (known.is_over or every.is_complete) and search.left() > kept:
+    while not (known.is_over or every.is_complete or search.expired()):
         tasks = [
             (instance, _share(known, number), options, constraints, meeting * tuning.ISLANDS + number)
             for number in range(tuning.ISLANDS)
         ]
-        part = search.within(min(effort, search.left() - kept))
+        part = search.within(min(effort, search.left()))
         answers = dict(run_tasks(_polished, tasks, search=part))
         known = _together([answers[number] for number in sorted(answers)])
         every.run(known, _enumerating(search))
         keep([point for point in known.points if constraints.allow(point)])
         meeting += 1
-        if known.is_large and search.left() < share + effort:
-            kept = share * min(1.0, to_gain(instance, known.points) / tuning.MUCH_TO_GAIN)
-    if known.is_large:
-        improve(instance, known, search, atomic=options.capacity_rule == "atomic-firing")
-        keep([point for point in known.points if constraints.allow(point)])
     return known.points, every.is_complete
 
 
@@ -91,7 +79,6 @@ def _share(known: Knowledge, number: int) -> Knowledge:
 def _together(islands: Sequence[Knowledge]) -> Knowledge:
     """Return what all islands know."""
     known = Knowledge([], turns=max(one.turns for one in islands), is_over=all(one.is_over for one in islands))
-    known.is_large = any(one.is_large for one in islands)
     for one in islands:
         for point in one.points:
             known.add(point)
@@ -106,35 +93,3 @@ def _together(islands: Sequence[Knowledge]) -> Knowledge:
             known.gains[price] = max(rate, known.gains.get(price, rate))
     known.seen -= known.waiting.keys()
     return known
-
-
-def improve(instance: Instance, known: Knowledge, search: Search, *, atomic: bool = False) -> None:
-    """Add shorter schedules of the points in their buffers, until the search is used up or nothing is left to gain.
-
-    Those furthest above what bounds their mapping come first; every try takes four times as long as the one before,
-    and counts as if there were half as much to gain.
-    """
-    left = {point.objectives: (point, _least(instance, point), 0) for point in known.points}
-    while left and not search.expired():
-        at, (point, least, tries) = max(left.items(), key=lambda item: _worth(*item[1]))
-        del left[at]
-        if _worth(point, least, tries) <= 0:
-            return
-        point = annealed_point(instance, point, search, tuning.FRUGAL_MOVES << 2 * tries, atomic=atomic).point
-        known.add(point)
-        left[point.objectives] = (point, least, tries + 1)
-        left = {key: entry for key, entry in left.items() if any(entry[0] is other for other in known.points)}
-
-
-def to_gain(instance: Instance, points: Sequence[Point]) -> float:
-    """Return by what share the periods of points are above what bounds their mappings, in the mean."""
-    return sum(point.period / _least(instance, point) - 1 for point in points) / max(1, len(points))
-
-
-def _least(instance: Instance, point: Point) -> int:
-    return int(period_bound(mapped_point(instance.application, instance.platform, point)).value)
-
-
-def _worth(point: Point, least: int, tries: int) -> float:
-    """Return what is left to gain, less with every try."""
-    return float((point.period / least - 1 - tuning.FRUGAL_GAIN) / 2.0**tries)

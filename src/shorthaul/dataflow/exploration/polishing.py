@@ -73,6 +73,7 @@ class _Polishing:
         self.known = knowledge
         self.rivals: dict[tuple[int, int], float] = {}  # by price and bytes
         self.efforts = [0.0] * len(tuning.STEP_SHARES)
+        self.above = [0.0] * len(tuning.STEP_SHARES)  # by what share first schedules were above loads of late
         self.constraints, self.keep = constraints, keep
         decoding = replace(options, decoder="caps", start="compact")
         kept = instance.multicast_of < 0
@@ -102,7 +103,6 @@ class _Polishing:
         #: do not look at: many mappings are then tried once. Else they get schedules by self-timed execution, and local
         #: search from there.
         self.is_soon = is_cheap and (is_decided or constraints.max_footprint is not None)
-        knowledge.is_large = not self.is_soon
         self.few = replace(instance, delay=tokens if constraints.max_footprint is None else instance.delay)
         self.loads = Loads(Problem(self.few), able, counts, fixed, flips, common, exchanges)
         #: Whether mappings are looked for tile by tile too: buffers of actors that move find no room then.
@@ -262,9 +262,12 @@ class _Polishing:
         In large networks the step comes first that has least of its share of the effort.
         """
         tries, step = candidate.tries + self.known.solves[candidate.price, candidate.small] / 2, self._step(candidate)
-        worth = candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries
-        if self.is_soon:
-            return 0.0, worth
+        if self.is_soon or candidate.small:
+            worth = candidate.load / self._rival(candidate) * tuning.TRY_AGAIN[0] ** tries
+            return 0.0 if self.is_soon else self.efforts[step] / tuning.STEP_SHARES[step], worth
+        # as far above the load as it is, or as those before were at first, half of that is there to stay
+        above = self.above[step] if candidate.point is None else candidate.point.period / candidate.load - 1
+        worth = candidate.load * (1 + above / 2) / self._rival(candidate) * tuning.TRY_AGAIN[1] ** tries
         return self.efforts[step] / tuning.STEP_SHARES[step], worth
 
     def _solve(self, effort: float) -> None:
@@ -287,6 +290,9 @@ class _Polishing:
             if solved is None:
                 continue
             self._add(solved.point)
+            if candidate.point is None and solved.point is not None:
+                above, step = solved.point.period / candidate.load - 1, self._step(candidate)
+                self.above[step] = (3 * (self.above[step] or above) + above) / 4
             least = solved.least * (1 + tuning.FRUGAL_GAIN * (not self.is_soon))
             is_better = least < self._rival(candidate) and solved.least <= self.most_period
             # local search finds no more where a try found nothing
@@ -307,7 +313,7 @@ class _Polishing:
         effort = max(0.01, _effort(tasks) * 2.0 ** (candidate.tries - 1))
         if not self.is_soon:
             if candidate.point is not None:
-                moves = tuning.FRUGAL_MOVES << 2 * (candidate.tries - 1)
+                moves = tuning.FRUGAL_MOVES << 2 * candidate.tries
                 most = None if candidate.small else self.most_bytes
                 return annealed_point(
                     self.instance, candidate.point, self.search, moves, atomic=self.atomic, most_bytes=most
@@ -380,7 +386,9 @@ class _Polishing:
         net = mapped(application, platform, network, mapping.binding, memory)
         if not small:
             tokens = filled(net, platform.memories, tokens, self.most_bytes)
-        schedule = self_timed_within(net, int(period_bound(net).value), self.search, tokens, atomic=self.atomic)
+        moves = 0 if small else tuning.FRUGAL_MOVES
+        least = int(period_bound(net).value)
+        schedule = self_timed_within(net, least, self.search, tokens, moves, atomic=self.atomic)
         if schedule is None:
             return None
         held = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=self.atomic)

@@ -100,36 +100,32 @@ def annealed_within(
     """Return as :func:`modulo_schedule_within` does what so many moves of the local search make of a schedule."""
     graph = disjunctive_graph(net, capacities, atomic=atomic)
     solver = _Solver(graph, net, dict(hint.starts), hint.period, least, search)
-    hot, cold = tuning.FRUGAL_COOLING
-    solver.anneal(solver.first, moves, hot * least, cold * least)
+    solver.improve(moves)
     return solver.schedule(hint.period, dict(hint.starts), capacities, atomic=atomic)
 
 
 def self_timed_within(
-    net: MappedNetwork, least: int, search: Search, capacities: Mapping[str, int], *, atomic: bool = False
+    net: MappedNetwork, least: int, search: Search, capacities: Mapping[str, int], moves: int, *, atomic: bool = False
 ) -> Schedule | None:
-    """Return the schedule in which iterations of a self-timed execution end with buffers of these ``capacities``.
+    """Return what moves of the local search make of a self-timed execution with buffers of these ``capacities``.
 
-    What the last ones have in the mean, or one of them, says what follows what; where no period suffices for that, the
-    first one does, without those after it. None where firings wait for one another in a circle.
+    What its last iterations have in the mean says what follows what; where no period suffices for that, the first one
+    does, without those after it. None where firings wait for one another in a circle.
     """
     graph = disjunctive_graph(net, capacities, atomic=atomic)
     solver = _Solver(graph, net, {}, _NEVER, least, search)
-    for held_back in tuning.HELD_BACK:
-        times = np.zeros((tuning.ITERATIONS[0], len(graph.names)), np.int64)
-        at = self_timed_kernels.Execution(solver.layout, times, tuning.ITERATIONS[1])
-        period = self_timed_kernels.execute(at, least, held_back)
-        search.spend(at.steps / tuning.EXECUTION_STEPS)
-        if not period:
-            return None
-        late = times[-tuning.LAST_ITERATIONS :]
-        mean = (late - period * np.arange(len(late))[:, None]).mean(axis=0).astype(np.int64)
-        for some in (mean, *late[1:]):
-            solver.take(some, period)
-        if solver.period < _NEVER:
-            break
-    else:
+    times = np.zeros((tuning.ITERATIONS[0], len(graph.names)), np.int64)
+    at = self_timed_kernels.Execution(solver.layout, times, tuning.ITERATIONS[1])
+    period = self_timed_kernels.execute(at, least, tuning.HELD_BACK)
+    search.spend(at.steps / tuning.EXECUTION_STEPS)
+    if not period:
+        return None
+    late = times[-tuning.LAST_ITERATIONS :]
+    solver.take((late - period * np.arange(len(late))[:, None]).mean(axis=0).astype(np.int64), period)
+    if solver.period == _NEVER:
         solver.take(times[0], max(int((times[0] + graph.duration).max()), least))
+    if moves:
+        solver.improve(moves)
     return solver.schedule(_NEVER, {}, capacities, atomic=atomic)
 
 
@@ -309,6 +305,11 @@ class _Solver:
         self.search.spend((self.room.steps - done) / tuning.SELECTION_STEPS)
         if period < self.period:
             self.period, self.best = period, best - whole_periods(self.graph, best, period)
+
+    def improve(self, moves: int) -> None:
+        """Look for a better schedule by so many moves of local search from the best one, with little heat."""
+        hot, cold = tuning.FRUGAL_COOLING
+        self.anneal((self.best, self.period), moves, hot * self.least, cold * self.least)
 
     def take(self, times: IntArray, period: int) -> None:
         """Take the orders that times have at a period, if they have a schedule of a shorter one than the best."""

@@ -221,12 +221,12 @@ def make_point(
     """Return the point that a schedule of a mapped network makes, shifted so that nothing starts before 0."""
     platform = instance.platform
     used = {net.binding[name] for name in net.network.actors}
-    names = list(platform.memories)
+    names, cores = list(platform.memories), platform.cores
     effective = {}
     for buffer in net.network.buffers:
         decision = decisions.channel_decision.get(buffer.id, "PROD")
         number = names.index(net.memory[buffer.id])
-        effective[buffer.id] = effective_decision(decision, number, len(platform.cores), len(names))
+        effective[buffer.id] = effective_decision(decision, number, len(cores), len(names))
         for edge in buffer.edges:
             effective.setdefault(edge, effective[buffer.id])
     tasks = [task for group in (net.reads, net.writes) for accesses in group.values() for task in accesses]
@@ -234,7 +234,7 @@ def make_point(
     return Point(
         period=schedule.period,
         footprint_bytes=sum(need[buffer.id] * buffer.token_bytes for buffer in net.network.buffers),
-        core_cost=exact_cost([platform.core_types[core.type].cost for core in platform.cores if core.id in used]),
+        core_cost=exact_cost([platform.core_types[core.type].cost for core in cores if core.id in used]),
         binding=dict(net.binding),
         xi={name: int(decisions.xi.get(name, 0)) for name in instance.application.multicasts},
         channel_decision={name: effective.get(name, "GLOBAL") for name in channels},
