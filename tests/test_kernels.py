@@ -80,6 +80,17 @@ def test_what_does_not_fit_into_an_array_is_an_error_in_a_twin() -> None:
         kernels.belady(np.array([1]), np.array([0, 0, 1]), np.array([0]), 5, loads)
 
 
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the package, its files as links: what Python compiles there serves the next command too."""
+    folder = tmp_path_factory.mktemp("linked")
+    package = Path(shorthaul.__file__).parent
+    shutil.copytree(
+        package, folder / "shorthaul", copy_function=os.symlink, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    return folder
+
+
 @pytest.mark.skipif(not IS_COMPILED, reason="kernels run as plain Python")
 @pytest.mark.parametrize(
     ("name", "command"),
@@ -90,19 +101,19 @@ def test_what_does_not_fit_into_an_array_is_an_error_in_a_twin() -> None:
         ("graphs/tree_kernels", "doctor"),
     ],
 )
-def test_a_kernel_that_is_not_compiled_is_named(tmp_path: Path, name: str, command: str) -> None:
-    package, copy = Path(shorthaul.__file__).parent, tmp_path / "shorthaul"
-    shutil.copytree(package, copy, copy_function=os.symlink)  # with what Python has compiled: a second less
-    for file in (copy / name).parent.glob(f"{Path(name).name}.*"):
-        if file.suffix in {".so", ".pyd"}:
-            file.unlink()
+def test_a_kernel_that_is_not_compiled_is_named(linked: Path, name: str, command: str) -> None:
+    place = linked / "shorthaul" / name
+    (compiled,) = (item for item in place.parent.glob(f"{place.name}.*") if item.suffix in {".so", ".pyd"})
+    file = compiled.readlink()
+    compiled.unlink()
     done = subprocess.run(
         [sys.executable, "-m", "shorthaul", *command.split()],
-        env={**clean_environment(), "PYTHONPATH": str(tmp_path)},
+        env={**clean_environment(), "PYTHONPATH": str(linked)},
         check=False,
         capture_output=True,
         text=True,
     )
+    compiled.symlink_to(file)
     assert done.returncode == 2, done.stderr
     if command == "doctor":
         assert re.search(f"{name} +missing +make kernels", done.stdout), done.stdout
