@@ -13,7 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from Cython.Build import cythonize
+from Cython.Build.Dependencies import DependencyTree, create_dependency_tree
 from Cython.Compiler import Options
+from Cython.Compiler.Main import Context
+from Cython.Compiler.Options import CompilationOptions
 from setuptools import Extension, setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
@@ -54,11 +57,12 @@ class BuildKernels(build_ext):
         """Compile every module that changed, and remove those whose source has moved."""
         if CHECKED and (self.inplace or self.editable_mode):
             raise SystemExit("checked kernels are not built in place: SHORTHAUL_CHECKED=1 python setup.py build")
-        headers = max(path.stat().st_mtime for path in SOURCE.rglob("*.pxd"))
-        changed = [ext for ext in self.extensions if not self.keeps(ext, headers)]
-        translated = {ext.name: ext.sources for ext in translate(changed)}
+        context = Context.from_options(CompilationOptions(include_path=[str(SOURCE)]))
+        tree = create_dependency_tree(context, quiet=True)
+        changed = translate([ext for ext in self.extensions if not self.keeps(ext, tree)])
+        self.changed = {ext.name: ext.sources for ext in changed}
         for ext in self.extensions:
-            ext.sources = translated.get(ext.name, ext.sources)
+            ext.sources = self.changed.get(ext.name, ext.sources)
         try:
             super().run()
         except (CCompilerError, ExecError, PlatformError) as error:
@@ -72,16 +76,17 @@ class BuildKernels(build_ext):
             if not path.with_name(path.name.partition(".")[0] + ".py").exists():
                 path.unlink()
 
-    def keeps(self, ext: Extension, least: float = 0.0) -> bool:
-        """True if the file in place is newer than its source and ``least`` (other flags: ``make clean``)."""
+    def keeps(self, ext: Extension, tree: DependencyTree) -> bool:
+        """True if the file in place is newer than all it is made from (other flags: ``make clean``)."""
         there = SOURCE / self.get_ext_filename(ext.name)
         if self.force or CHECKED or not there.exists():
             return False
-        return there.stat().st_mtime > max(least, *(Path(file).stat().st_mtime for file in ext.sources), 0.0)
+        files = [file for source in ext.sources for file in tree.all_dependencies(source)]
+        return there.stat().st_mtime > max((Path(file).stat().st_mtime for file in files), default=0.0)
 
     def build_extension(self, ext: Extension) -> None:
-        """Compile one module, unless the file in place is as new as it would be."""
-        if not self.keeps(ext):
+        """Compile one module, or take the file in place."""
+        if ext.name in self.changed:
             super().build_extension(ext)
             return
         there, target = SOURCE / self.get_ext_filename(ext.name), Path(self.get_ext_fullpath(ext.name))
