@@ -10,7 +10,7 @@ from tests.affine.orders.boxes.test_boxes import replayed
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.orders.sized import Boxes
-from shorthaul.affine.orders.upper_bound import UpperBound, components, in_order
+from shorthaul.affine.orders.upper_bound import UpperBound, components, in_order, upper_bound
 
 #: Factorisations of a band that is stored by diagonals or by rows, and sweeps over points of two colours.
 STEPS = (
@@ -107,3 +107,9 @@ def test_arrays_that_take_turns_are_skewed_as_far_as_they_reach(sweeps: tuple[st
     here = UpperBound(program, (made,))
     loads, _ = replayed(here, flow, sizes)
     assert loads <= here.value(sizes) < 3 * 80 * len(sweeps)  # in program order every step loads all arrays
+
+
+def test_a_coefficient_does_not_keep_a_stencil_from_skewed_tiles() -> None:
+    step = "for (int t = 0; t < T; t++) for (int i = 1; i < N; i++) a[t + 1][i] = c * (a[t][i - 1] + a[t][i + 1]);"
+    program = program_from_text(f"void f(int T, int N, double c, double a[T + 1][N + 1]) {{ {step} }}")
+    assert str(upper_bound(program).leading) == "2*N*T/S"

@@ -65,6 +65,8 @@ from shorthaul.affine.tuning import (
 
 #: A placement, its loops that may be cut, and the memory in which they may.
 _Option = tuple[Placement, list[Band], Storage]
+#: What cuts statements into pieces with places of their own, if it can.
+_Cut = Callable[[DataFlow, Sequence[str]], tuple[Split, Placement] | None]
 
 
 class Boxes:
@@ -171,36 +173,34 @@ class Boxes:
 
         What a loop has passed is placed behind the rest; of what reads the same crosswise, one where the other is.
         """
-        if isinstance(step, FixedStep | PassedStep | NestedStep):
+        if isinstance(step, FixedStep | PassedStep | NestedStep) or self.cost(step) <= self.least(step.names):
             return step
-        halves = folded, partial(folded, turned=True)
-        # emitted C, for which there is slack, has one place for both values of an element that is passed
-        for make in halves if self.slack != NO_SLACK else (passed, partial(passed, with_readers=True), *halves):
-            made = None
-            with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-                made = make(self.flow, step.names)
-            result = None if made is None else self._in_pieces(step, *made)
-            if result is not None:
-                return result
-        return step
+        given = None if step.phase is None else step.phase.placement  # what reads a sum may be at its end
+        makes: list[_Cut] = [partial(folded, given=given), partial(folded, turned=True, given=given)]
+        if self.slack == NO_SLACK:  # emitted C has one place for both values of an element that is passed
+            makes.insert(0, passed)
+        found = effort.until_out_of_effort(self._in_pieces(step, make) for make in makes)
+        return min([step, *(item for item in found if item is not None)], key=self.cost)
 
     def _in_pieces(
         self,
         step: Step | PanelStep | TurnsStep | BoxStep | WholeStep | BorderedStep,
-        parts: Split,
-        placement: Placement,
+        make: _Cut,
     ) -> PassedStep | None:
-        """Return a phase in boxes of ``parts``, None where that loads as much or more."""
-        program, apart = parts.flow.program, temporaries(parts.flow)
-        inside = Boxes(parts.flow, self.sizes, self.small, self.weights, self.slack)
-        kept = tuple(item for item in accesses_of(program) if item.array not in apart)
-        inside.conflicts = Conflicts(program, kept)
-        found = inside.placed(placement)
-        if found is None:
+        """Return a phase in boxes of the pieces that are made of it, None if there are none."""
+        made = None
+        with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+            made = make(self.flow, step.names)
+        if made is None:
             return None
+        parts, placement = made
+        apart = temporaries(parts.flow)
+        inside = Boxes(parts.flow, self.sizes, self.small, self.weights, self.slack)
+        kept = tuple(item for item in accesses_of(parts.flow.program) if item.array not in apart)
+        inside.conflicts = Conflicts(parts.flow.program, kept)
+        found = inside.placed(placement)
         plain = step if isinstance(step, Step) else step.plain
-        result = PassedStep(plain, (refined(found, self.slack),), parts, step)
-        return result if self.cost(result) < self.cost(step) else None
+        return None if found is None else PassedStep(plain, (refined(found, self.slack),), parts, step)
 
     def turned(self, steps: Sequence[AnyStep], first: bool = False, without: bool = False) -> Iterator[list[AnyStep]]:
         """Yield phases with those of one outer loop as groups that take turns, where most is loaded and that saves.

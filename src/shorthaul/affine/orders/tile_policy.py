@@ -155,7 +155,7 @@ class Phase:
     def only_chains(self) -> bool:
         """True if all that counts are values read at constant distances from where they are computed, and lines."""
         large = [item for item, keep in zip(self.classes, self.bulky, strict=True) if keep]
-        return all(item.kept or len(item.free) == 1 for item in large)
+        return all(item.kept or len(item.free) in (1, item.width) for item in large)
 
     @cached_property
     def small_uses(self) -> tuple[float, int]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
+import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.affine.orders.boxes.bands import Band, Tie
-from shorthaul.affine.orders.boxes.regions import IntArray, Region
+from shorthaul.affine.orders.boxes.regions import IntArray, Region, union
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -20,6 +21,8 @@ FloatArray = npt.NDArray[np.float64]
 Factors = tuple[tuple[int, ...], ...]
 #: Step and rest of every subscript.
 Lattice = tuple[tuple[int, int], ...]
+#: Where accesses are placed, with the constants of their subscripts.
+Accesses = Sequence[tuple[isl.Set, Sequence[int]]]
 #: The source of values that are there before a step of the outer loop begins.
 BEFORE = "an earlier step"
 
@@ -106,6 +109,7 @@ class Cells:
 
     def count(self, edges: Sequence[FloatArray] | Sequence[int]) -> FloatArray | int:
         """Return F: the most cells held in a box of these edges."""
+        counts = self._counts(edges) if self.among else 1
         if self.own:
             within = zip(edges, self.own, strict=True)
             edges = [np.minimum(np.asarray(edge), most) for edge, most in within]
@@ -129,7 +133,7 @@ class Cells:
             total = others * self.band.most(*(np.asarray(sides[at], np.float64) for at in (x, y)))
         if self.is_injective:
             total = np.minimum(total, prod(edges[at] for at in self.loops))
-        return total * self._counts(edges) if self.among else total
+        return total * counts
 
     def in_lines(self, edges: Sequence[FloatArray] | Sequence[int], more: float) -> FloatArray | float:
         """Return what a cell counts in boxes of these edges where every row in memory counts ``more`` cells."""
@@ -146,38 +150,6 @@ class Cells:
         """True if another group has all cells where loops have these edges, and all others are whole."""
         return bool(self.among) and all(edges.get(at, extent) >= extent for at, extent in self.among)
 
-    def among_those_of(self, other: Cells, first: Sequence[int], extents: Sequence[int]) -> tuple[tuple[int, int], ...]:
-        """Return the loops of which boxes have to have all so that ``other`` has the cells of this group; () if none.
-
-        Coordinates begin at ``first``. Each of these loops moves one subscript of the other group by 1. It may have
-        them in place of loops of this group, as rows x[t][m] and x[t][n] are one row where boxes have all n.
-        """
-        extra, instead = sorted(other.loops - self.loops), self.loops - other.loops
-        alike = (self.name, self.lattice, self.fresh, self.is_cut) == (
-            other.name,
-            other.lattice,
-            other.fresh,
-            other.is_cut,
-        )
-        if not extra or not alike or self.fresh or self.is_cut or not other.fill_boxes:
-            return ()
-        if instead and (-len(self.loops), self.factors) <= (-len(other.loops), other.factors):
-            return ()  # of groups that have the cells of one another, one counts them
-
-        def ends(row: Sequence[int], loops: Iterable[int]) -> tuple[int, int]:
-            far = [sorted((row[at] * first[at], row[at] * (first[at] + extents[at] - 1))) for at in loops]
-            return sum(low for low, _ in far), sum(high for _, high in far)
-
-        for mine, row, least, low, spread, wide in zip(
-            self.factors, other.factors, self.least, other.least, self.spread, other.spread, strict=True
-        ):
-            if any(factor != row[at] for at, factor in enumerate(mine) if at not in extra and at not in instead):
-                return ()
-            own, all_ = ends(mine, instead), ends(row, extra)
-            if least + own[0] < low + all_[0] or least + spread + own[1] > low + wide + all_[1]:
-                return ()
-        return tuple((at, extents[at]) for at in extra)
-
     def first(self, extents: Sequence[int]) -> int:
         """Return how many of the cells counted in all boxes need no load, where these are cut from ``extents``.
 
@@ -185,11 +157,8 @@ class Cells:
         these are all counted but those with values from ``elsewhere``, provided that each is counted in some box: with
         a cell for every point they are, and with every loop in one subscript alone, where boxes leave no gaps.
         """
-        return int(self.count(extents)) - self.elsewhere if self.fresh and self._leave_no_gaps else self.fresh
-
-    @cached_property
-    def _leave_no_gaps(self) -> bool:
-        return self.is_injective or _are_single(self._apart)
+        leave_no_gaps = self.fresh and (self.is_injective or _are_single(self._apart))
+        return int(self.count(extents)) - self.elsewhere if leave_no_gaps else self.fresh
 
     @property
     def is_written_first(self) -> bool:
@@ -241,3 +210,43 @@ def _are_single(factors: Factors) -> bool:
     """True if every loop is in one subscript alone, which moves by 1 with it."""
     used = [at for row in factors for at, factor in enumerate(row) if factor]
     return len(used) == len(set(used)) and all(abs(factor) <= 1 for row in factors for factor in row)
+
+
+def among_others(groups: Sequence[tuple[Cells, Accesses]], extents: Sequence[int]) -> tuple[Cells, ...]:
+    """Return groups, given with their accesses, with the loops of which boxes have to have all for that."""
+    result = []
+    for cells, accesses in groups:
+        found = (
+            tuple((at, extents[at]) for at in loops)
+            for other, others in groups
+            if (loops := _further_loops(cells, other))
+            and _touched(cells.factors, accesses, loops).is_subset(_touched(other.factors, others, loops))
+        )
+        result.append(replace(cells, among=next(found, ())))
+    return tuple(result)
+
+
+def _further_loops(cells: Cells, other: Cells) -> list[int]:
+    """Return the loops that move ``other``, a group of the same array, and not ``cells``; none if it cannot serve.
+
+    It may have them in place of loops of this group, as rows x[t][m] and x[t][n] are one row where boxes have all n.
+    Of groups that have the cells of one another, one counts them.
+    """
+    alike = (cells.name, cells.lattice, cells.fresh) == (other.name, other.lattice, other.fresh)
+    instead = cells.loops - other.loops
+    is_first = instead and (-len(cells.loops), cells.factors) <= (-len(other.loops), other.factors)
+    return [] if not alike or cells.fresh or is_first else sorted(other.loops - cells.loops)
+
+
+def _touched(factors: Factors, accesses: Accesses, without: Sequence[int]) -> isl.Set:
+    """Return cells with the places, but for the loops ``without``, of the accesses that touch them."""
+    parts = []
+    for places, constants in accesses:
+        names = [f"y{at}" for at in range(places.dim(isl.dim_type.set))]
+        cells = (
+            " + ".join([str(constant), *(f"{factor} {name}" for factor, name in zip(row, names, strict=True))])
+            for row, constant in zip(factors, constants, strict=True)
+        )
+        kept = (name for at, name in enumerate(names) if at not in without)
+        parts.append(places.apply(isl.Map(f"{{ [{', '.join(names)}] -> [{', '.join((*kept, *cells))}] }}")))
+    return union(parts)

@@ -16,7 +16,7 @@ from shorthaul.affine.integer_sets.subspaces import integer_solution
 from shorthaul.affine.model import Reference
 from shorthaul.affine.orders.boxes.alive import Alive, Line
 from shorthaul.affine.orders.boxes.bands import band_of, sheared, ties_of
-from shorthaul.affine.orders.boxes.cells import BEFORE, Cells, Factors, Lattice
+from shorthaul.affine.orders.boxes.cells import BEFORE, Cells, Factors, Lattice, among_others
 from shorthaul.affine.orders.boxes.regions import Region, box_of, ends_of, is_single_valued, regions, union
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.placement import Placement, Row, function_rows, placement_map, signs_of
@@ -170,12 +170,8 @@ class Grouping:
         pairs = [(item, group) for item, group in found if item is not None]
         self._lines = tuple((*group.lines, *(group.writes if item.fresh else ())) for item, group in pairs)
         self._readers = tuple(group.readers for _, group in pairs)
-        return tuple(self._among(item, [other for other, _ in pairs]) for item, _ in pairs)
-
-    def _among(self, cells: Cells, others: Sequence[Cells]) -> Cells:
-        """Return cells with the loops of which boxes have to have all so that another group has these cells."""
-        found = (cells.among_those_of(other, self.first, self.extents) for other in others)
-        return replace(cells, among=next(filter(None, found), ()))
+        accesses = ((item, [*zip(group.places, group.constants, strict=True)]) for item, group in pairs)
+        return among_others([*accesses], self.extents)
 
     def _one_value_each(self, box: isl.Set) -> None:
         """Let elements stand for values from before a step, where every element has one in a step.
@@ -338,7 +334,8 @@ class Grouping:
         for row, factors, (step, rest), apart in zip(rows, *key[2], strict=True):
             left = row.plus(Row(factors).after(self.placement[name]), -step)
             constant = left.constant + sum(factor * self.sizes[name] for name, factor in left.parameters) - rest
-            if any(left.factors) or self._far(left, [step * factor for factor in factors]) != apart or constant % step:
+            is_far = self._far(left, [step * factor for factor in factors]) != apart
+            if any(left.factors) or is_far or constant % step or (constant and not any(factors)):
                 return None
             constants.append(constant // step)
         return tuple(constants)
@@ -467,7 +464,7 @@ class Grouping:
             constant += sum(weights[at] * self.first[at] for at, extent in enumerate(self.extents) if extent == 1)
             weights = tuple(weight if extent > 1 else 0 for weight, extent in zip(weights, self.extents, strict=True))
             step = gcd(*weights) or 1
-            constant, rest = divmod(constant, step)
+            constant, rest = divmod(constant, step) if any(weights) else (0, constant)  # nothing moves it: others apart
             factors.append(tuple(weight // step for weight in weights))
             constants.append(constant)
             lattice.append((step, rest))

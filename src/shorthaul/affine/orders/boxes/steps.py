@@ -259,7 +259,9 @@ class BoxStep(AtSizes):
         *outer, box = boxes
         edges = dict(zip(box.loops, box.edges, strict=True))
         others = [item for item in self.cells if not item.is_among(edges)]
-        if cells.among and not cells.is_among(edges):
+        if cells.is_among(edges):
+            return 0  # another group has all of them
+        if cells.among:
             cells = replace(cells, among=())  # pieces of a run may have all of a loop
         last = max((at for at, loop in enumerate(box.loops) if loop in cells.loops), default=0)
         loops = [pair for item in outer for pair in zip(item.loops, item.edges, strict=True)]

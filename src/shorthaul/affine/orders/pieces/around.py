@@ -49,10 +49,8 @@ class _Passing:
         return zero.plus(element[self.subscript], self.factor).plus(rows[self.outer], -1)
 
 
-def passed(flow: DataFlow, names: Sequence[str], *, with_readers: bool = False) -> tuple[Split, Placement] | None:
+def passed(flow: DataFlow, names: Sequence[str]) -> tuple[Split, Placement] | None:
     """Return the statements ``names`` in pieces, placed by elements, with what is passed later; None if nothing is.
-
-    With ``with_readers`` what is on a coordinate, and read by later parts only, is placed with these.
 
     >>> from shorthaul.affine.workloads.cases import kernel
     >>> from shorthaul.affine.integer_sets.dependences import flow_dependences
@@ -101,24 +99,7 @@ def passed(flow: DataFlow, names: Sequence[str], *, with_readers: bool = False) 
         for part in parts[item.name]:
             placement[part.name] = tuple(_later(row, found, part.late, place) for place, row in enumerate(rows))
     made = in_parts(flow, parts, pieces)
-    if made is None:
-        return None
-    return made, _with_readers(made.flow, parts, placement, found) if with_readers else placement
-
-
-def _with_readers(
-    flow: DataFlow, parts: Mapping[str, Sequence[Part]], placement: Placement, found: Mapping[int, _Passing]
-) -> Placement:
-    """Return the placement with what is on a coordinate, and read by later parts only, where these are."""
-    late = {part.name: part.late for items in parts.values() for part in items}
-    result = dict(placement)
-    for name, rows in placement.items():
-        readers = {item.sink for item in flow.out_of(name)}
-        if not readers <= placement.keys():
-            continue
-        behind = frozenset(found).intersection(*(late[item] for item in readers)) if readers else frozenset()
-        result[name] = tuple(_later(row, found, behind - late[name], place) for place, row in enumerate(rows))
-    return result
+    return None if made is None else (made, placement)
 
 
 def _element(statement: Statement, root: Statement, times: Sequence[Row]) -> tuple[Row, ...] | None:

@@ -30,9 +30,12 @@ class _Mirror:
         return cls(images, next(row for row in apart if any(row.factors)))
 
 
-def folded(flow: DataFlow, names: Sequence[str], turned: bool = False) -> tuple[Split, Placement] | None:
+def folded(
+    flow: DataFlow, names: Sequence[str], turned: bool = False, given: Placement | None = None
+) -> tuple[Split, Placement] | None:
     """Return the statements ``names`` in halves, placed so that both read the same; None where nothing is folded.
 
+    Halves that stay are where instances are ``given``, as written by default.
     The half that stays is the one with the middle, where iterators are before their images, behind them if ``turned``:
     a value of every row that all its pairs change, one after the other, may begin or end in one of these ways only.
 
@@ -46,7 +49,7 @@ def folded(flow: DataFlow, names: Sequence[str], turned: bool = False) -> tuple[
     {'S0_near': [(1, 0), (0, 1)], 'S0_far': [(0, 1), (1, 0)]}
     """
     chosen = [flow.program.by_name[name] for name in names]
-    written = as_written(chosen)
+    written = given or as_written(chosen)
     pieces: dict[str, Piece] = {}
     placement: dict[str, tuple[Row, ...]] = {}
     mirrors = _with_others(flow, {item.name: next(_mirrors(item), None) for item in chosen})
