@@ -153,9 +153,14 @@ class Phase:
 
     @property
     def only_chains(self) -> bool:
-        """True if all that counts are values read at constant distances from where they are computed, and lines."""
-        large = [item for item, keep in zip(self.classes, self.bulky, strict=True) if keep]
-        return all(item.kept or len(item.free) in (1, item.width) for item in large)
+        """True if all that counts are values read at constant distances from where they are computed, and lines.
+
+        Scalars may count, too, beside lines of one loop: with those of several, as in products, skewed tiles take long.
+        """
+        large = [item for item, keep in zip(self.classes, self.bulky, strict=True) if keep and not item.kept]
+        lines = {item.free for item in large if len(item.free) < item.width}
+        is_plain = len(lines) <= 1 or all(len(item.free) < item.width for item in large)
+        return is_plain and all(len(free) == 1 for free in lines)
 
     @cached_property
     def small_uses(self) -> tuple[float, int]:
