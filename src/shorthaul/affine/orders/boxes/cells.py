@@ -235,7 +235,7 @@ def _further_loops(cells: Cells, other: Cells) -> list[int]:
     alike = (cells.name, cells.lattice, cells.fresh) == (other.name, other.lattice, other.fresh)
     instead = cells.loops - other.loops
     is_first = instead and (-len(cells.loops), cells.factors) <= (-len(other.loops), other.factors)
-    return [] if not alike or cells.fresh or is_first else sorted(other.loops - cells.loops)
+    return [] if not alike or cells.fresh or is_first or cells.is_cut else sorted(other.loops - cells.loops)
 
 
 def _touched(factors: Factors, accesses: Accesses, without: Sequence[int]) -> isl.Set:
