@@ -53,6 +53,11 @@ class Build(build):
 class BuildKernels(build_ext):
     """``build_ext`` that says what is missing where nothing can be compiled, and keeps what is compiled in place."""
 
+    def finalize_options(self) -> None:
+        """Compile several modules at once, whoever asks: pip's editable installation loses what options say."""
+        super().finalize_options()
+        self.parallel = WORKERS
+
     def run(self) -> None:
         """Compile every module that changed, and remove those whose source has moved."""
         if CHECKED and (self.inplace or self.editable_mode):
@@ -145,5 +150,5 @@ put_script_of_plotly()
 setup(
     ext_modules=kernels(),
     cmdclass={"build": Build, "build_ext": BuildKernels},
-    options={"build": {"build_base": str(BUILD), "build_lib": str(BUILD / "lib")}, "build_ext": {"parallel": WORKERS}},
+    options={"build": {"build_base": str(BUILD), "build_lib": str(BUILD / "lib")}},
 )
