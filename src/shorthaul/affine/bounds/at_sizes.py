@@ -16,7 +16,7 @@ from shorthaul.affine.bounds.lifetime import moments
 from shorthaul.affine.bounds.lifetime.read_again import more_in_phases
 from shorthaul.affine.bounds.partition import stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate
-from shorthaul.affine.bounds.sums import finished_sums, paired_rows, used_sums, waiting_sums, whole_rows
+from shorthaul.affine.bounds.sums import finished_sums, paired_rows, used_sums, whole_rows
 from shorthaul.affine.effort import OutOfEffortError
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
@@ -171,8 +171,6 @@ def made_for(argued: Argued, sizes: Mapping[str, int]) -> Iterator[SubBound]:
         yield used_sums.sub_bound(used, flow, sizes)
     for grid in lines.lines(flow):
         yield lines.sub_bound(grid, flow, sizes)
-    for waiting in waiting_sums.waiting_sums(flow):
-        yield waiting_sums.sub_bound(waiting, flow)
     for rows in whole_rows.whole_rows(flow, sizes):
         yield whole_rows.sub_bound(rows, flow)
     if not early:

@@ -43,6 +43,7 @@ from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, in
 from shorthaul.affine.bounds.partition.merged_statements import groups_of_statements, partitions
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
 from shorthaul.affine.bounds.reassociated import reassociated
+from shorthaul.affine.bounds.sums import waiting_sums
 from shorthaul.affine.effort import OutOfEffortError, charged_to, limited, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import Cardinality, LongFormulaError, card, count_formula, total
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
@@ -68,6 +69,7 @@ from shorthaul.affine.tuning import (
     MOST_PRINTED_PIECES,
     POOL_SHARE,
     PROMISE_KEPT,
+    WAITING_EFFORT,
     WORTH_WRITING,
 )
 from shorthaul.core.errors import InputError
@@ -276,6 +278,7 @@ _TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _ALTERNATING, _INTERVALS, _PHASES, _
 _PUBLISHED = (_LAYERS, _WAVEFRONTS)
 _BALANCED = partial(stencil_levels.sub_bound, balanced=True)
 _COUPLED = Family(coupled.coupled, _BALANCED, has_value=False)
+_WAITING_SUMS = Family(waiting_sums.waiting_sums, waiting_sums.sub_bound, has_value=False)
 
 
 def _argued(
@@ -340,6 +343,8 @@ def _pool(
     early: dict[Family, list[Fixed]] = {}
     if promise and promise[0] > promise[-1]:
         early = _phases_first(flow, where, given, promise[0], search.part(promise[0] / sum(promise)))
+    with charged_to(search.beside(WAITING_EFFORT)):
+        sums = until_out_of_effort(_WAITING_SUMS.arguments(flow, where)) if symmetric else []
     fields = found(_COUPLED) if symmetric else []
     together = frozenset(name for item in fields for name in item.item.statements)
     levels = found(Family(partial(columns.stencils, without=together), count, has_value=False))
@@ -361,7 +366,7 @@ def _pool(
             late = list(with_ends((item for item in groups if id(item) not in known), flow))
             until_out_of_effort(item.count() for item in _best_of_statements(late, sizes))
             pool += late
-    return [*pool, *listed, *levels, *fields, *necks, *doubled]
+    return [*pool, *listed, *levels, *fields, *necks, *doubled, *sums]
 
 
 def _phases_first(

@@ -17,7 +17,7 @@ from shorthaul.affine.integer_sets.counting import LongFormulaError
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.proofs.proof import SubBound
-from shorthaul.affine.tuning import LEAST_GAIN, MOST_IN_VAIN, PARTITION_OPERATIONS
+from shorthaul.affine.tuning import MOST_IN_VAIN, PARTITION_OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,8 @@ def combinations(
 def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symmetric: bool) -> list[SubBound]:
     """Return sub-bounds with disjoint may-spill sets: the best of the pool, then the best of what is left of the rest.
 
-    An argument that meets a chosen one is tried again without the instances that touch the vertices taken; one that
-    stands in the way of several that are worth more together is passed over. Where the search ends, the sub-bounds
-    chosen so far are returned.
+    An argument that meets a chosen one is tried again without the instances that touch the vertices taken. Where the
+    search ends, the sub-bounds chosen so far are returned.
     """
     taken = isl.UnionSet("{ }")
     chosen: list[SubBound] = []
@@ -120,7 +119,7 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
             break
         try:
             if item.spill.intersect(taken).is_empty():
-                bound = None if _is_outweighed(item, waiting, taken, at) else item.count()
+                bound = item.count()
                 if bound is not None:
                     chosen.append(bound)
                     taken = taken.union(item.spill).coalesce()
@@ -131,24 +130,6 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
         except isl.Error:
             continue
     return chosen
-
-
-def _is_outweighed(item: Candidate | Fixed, waiting: Sequence[Candidate | Fixed], taken: isl.UnionSet, at: int) -> bool:
-    """True if arguments as they stand that meet one, but not one another, are worth more than it together."""
-    value, known, together = item.worth(at), item.spill, isl.UnionSet("{ }")
-    others = [
-        other for other in waiting if isinstance(item, Fixed) and isinstance(other, Fixed) and other.worth(at) > 0
-    ]
-    rest = sum(other.worth(at) for other in others)
-    for other in others:
-        if rest <= LEAST_GAIN * value:
-            return False
-        rest -= other.worth(at)
-        spill = other.spill
-        if not spill.intersect(known).is_empty() and spill.intersect(taken.union(together)).is_empty():
-            together = together.union(spill)
-            rest += other.worth(at)
-    return rest > LEAST_GAIN * value
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +147,6 @@ class _Row:
         assert found is not None
         return found.spill
 
-    @property
-    def is_half(self) -> bool:
-        """True if a load may count half, as it may be in two intervals."""
-        return isinstance(self.item, Fixed) and getattr(self.item.item, "doubled", False)
-
 
 def combined_at(
     pool: Sequence[Candidate | Fixed],
@@ -184,45 +160,18 @@ def combined_at(
     """Return sub-bounds with disjoint may-spill sets and their values, that are worth as much as is found at ``sizes``.
 
     These are ``made``, and those of the pool as ``exact`` gives them; what is worth ``least`` or less does not matter.
-    An argument of the pool counts ``times``. The best ones are taken one after the other, or first phases that
-    count no load half, if that is more; what others have left of arguments is added.
+    An argument of the pool counts ``times``. The best ones are taken one after the other, and what these have left of
+    others. The formulas of an argument are made when nothing else can be worth more.
     """
     rows = [_Row(value, None, bound) for value, bound in made]
     rows += [_Row(times * item.most_at(sizes), item, None) for item in pool]
-    rows = sorted((row for row in rows if row.most > least), key=lambda row: -row.most)
-    made_of = partial(_one_after_another, flow=flow, sizes=sizes, exact=exact, times=times, least=least)
-    whole = [row for row in rows if isinstance(row.item, Fixed) and not row.is_half]
-    chosen: list[tuple[float, SubBound]] = []
-    if rows and rows[0].is_half and sum(row.most for row in whole) > LEAST_GAIN * rows[0].most:
-        chosen = made_of(whole, [row for row in rows if row not in whole])
-    return max(chosen, made_of((), rows), key=_worth)
-
-
-def _worth(chosen: Sequence[tuple[float, SubBound]]) -> float:
-    return sum(value for value, _ in chosen)
-
-
-def _one_after_another(
-    first: Sequence[_Row],
-    others: Sequence[_Row],
-    flow: DataFlow,
-    sizes: Mapping[str, int],
-    exact: Callable[[SubBound], tuple[float, SubBound]],
-    times: float,
-    least: float,
-) -> list[tuple[float, SubBound]]:
-    """Return what ``first`` and then the best ones of the others give, what those chosen before have left of them.
-
-    The formulas of an argument are made when nothing else can be worth more.
-    """
+    waiting = [row for row in rows if row.most > least]
     taken = isl.UnionSet("{ }")
     chosen: list[tuple[float, SubBound]] = []
-    preferred, waiting = list(first), list(others)
     in_vain = 0
-    while preferred or waiting:
-        of = preferred or waiting
-        of.sort(key=lambda row: -row.most)
-        row = of.pop(0)
+    while waiting:
+        waiting.sort(key=lambda row: -row.most)
+        row = waiting.pop(0)
         if row.most <= least:
             continue
         try:
@@ -233,13 +182,13 @@ def _one_after_another(
                     less = _remainder(row.item, taken, flow, symmetric=True)
                     most = 0.0 if less is None else times * less.most_at(sizes)
                     in_vain = in_vain if isinstance(row.item, Candidate) else 0 if most > least else in_vain + 1
-                    of += [] if less is None else [_Row(most, less, None)]
+                    waiting += [] if less is None else [_Row(most, less, None)]
             elif row.bound is not None:
                 chosen.append((row.most, row.bound))
                 taken = taken.union(row.bound.spill).coalesce()
             elif row.item is not None and (counted := row.item.count()) is not None:
                 value, bound = exact(counted)
-                of.append(_Row(value, row.item, bound))
+                waiting.append(_Row(value, row.item, bound))
         except isl.Error:
             continue
     return chosen

@@ -135,18 +135,21 @@ Let sums be given in rows, each of L terms; a term but the last one of its sum i
 the first of some values of this sum alone, if any, each by the next, and the last of these (or the last term) by a
 reader that is a descendant of all sums of its row. Let every term have a path back to a source, and let no two terms of
 a row have a vertex of these paths in common, nor any path one with a sum. Then the loads of vertices of sums and of
-paths, beyond the first load of each input, are at least  sums - rows 2 S / L - sources.""",
+paths, beyond the first load of each input, are at least  sums - rows S / L - sources.""",
     """\
-An event is a load of a vertex of a path or the computation of a source that is no input. Cut the play after every S
-events: e events make m segments, (m - 1) S <= e, and the first one begins with an empty memory. Take a row, the first
-of its readers to be computed, and the segment in which it is. All sums of the row are complete by then and no reader of
-the row has been computed before the segment. Take a sum of the row of which no vertex is ever loaded. If one was
-computed before the segment, so was one whose reader was not, and this one is in fast memory when the segment begins.
-Else the segment computes all L terms. Each has a vertex on its path that the segment does not compute, but whose reader
-it computes, which was in fast memory when the segment began or is loaded; or the segment computes its source. These
-vertices differ for all terms of the row, and there are at most S + S of them: so at most 2 S / L sums of the row. A row
-has one such segment, so at most (m - 1) S + rows 2 S / L <= e + rows 2 S / L sums have no loaded vertex, and all others
-one load each. Of the e events at most one for each source is no load beyond the first one of an input. Both kinds of
+The moment of a row is that before the first of its readers is computed; all sums of the row are complete then. Take the
+rows by their moments in groups of L, the last one of what is left. The first group begins with the play, any other one
+at the moment of its first row, and a group ends where the next one begins, the last one with the play. An event is a
+load of a vertex of a path or the computation of a source that is no input; let group k have t_k of them. Take a sum of
+group k of which no vertex is ever loaded. If one was computed before the group began, so was one whose reader was not,
+as readers of the row were not: this one is in fast memory when the group begins. Let there be q_k sums of this kind, at
+most S, and none in the first group. Else the group computes all L terms. Each has a vertex on its path that the group
+does not compute, but whose reader it computes, which was in fast memory when the group began or is loaded; or the group
+computes its source. These vertices differ for all terms of the row and are no sums', and there are at most S - q_k +
+t_k of them, or t_1 in the first group, as fast memory is empty at first. So of every row at most one L-th of that many
+sums are of this kind, and of the group, which has L rows at most, at most that many. Added to q_k, these are S + t_k
+sums for a group, t_1 for the first one. There are less than rows / L groups but the first one. Every other sum has a
+load of its own. Of the events at most one for each source is no load beyond the first one of an input. Both kinds of
 loads are of different vertices.""",
 )
 

@@ -1,12 +1,12 @@
 """Sums of a row that wait for one another: no reader of one is computed before all sums of the row are.
 
 The softmax of a row of scores needs their maximum first, a normalisation their mean, so a row of N scores has to be
-complete before any of them is used. Those that are never loaded were in fast memory when a segment of the play began,
-or are computed in it, from L values each that differ from sum to sum. Segments of S loads of these values give
+complete before any of them is used. Those that are never loaded were in fast memory when a group of rows began, or are
+computed in it, from L values each that differ from sum to sum. Groups of L rows give
 
-    loads  >=  sums - rows * 2 S / L - sources,
+    loads  >=  sums - rows * S / L - sources,
 
-all scores of attention but for 2 S / D in a row, where the search for shared sums (``finished_sums``) finds hardly any.
+all scores of attention but for S / D in a row, where the search for shared sums (``finished_sums``) finds hardly any.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.proofs.lemmas import WAITING_SUMS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
-from shorthaul.affine.tuning import LONGEST_LAYER_PATH, MOST_PATH_SETS, WAVEFRONT_OPERATIONS
+from shorthaul.affine.tuning import LONGEST_LAYER_PATH, MOST_PATH_SETS, WAITING_COMPOSITIONS, WAVEFRONT_OPERATIONS
 
 _SET = isl.dim_type.set
 
@@ -87,7 +87,7 @@ def _of_sums(flow: DataFlow, sums: Sums) -> WaitingSums | None:
             for tail, reader in ways if factors is not None else ():
                 step()
                 name = sets_of(reader.range())[0].get_tuple_name()
-                ancestors = reach.ancestors(name)
+                ancestors = reach.ancestors(name, steps=WAITING_COMPOSITIONS)
                 last = isl.UnionMap.from_map(row).intersect_domain(sums.last).intersect_range(sums.last)
                 if factors is not None and reader.reverse().apply_range(last).is_subset(ancestors):
                     return WaitingSums(sums, columns, factors, tail, reader, ancestors)
@@ -135,7 +135,7 @@ def sub_bound(item: WaitingSums, flow: DataFlow) -> SubBound:
     places = only(item.sums.part.domain, item.sums.positions).gist_params(item.sums.part.domain.params())
     L = sympy.Max(1, count_formula(card(places, context)))
     sources = sympy.Add(*(most_formula(found, context) for found in sets_of(item.sources)))
-    value = number - rows * 2 * S / L - sources
+    value = number - rows * S / L - sources
     iterators = program.by_name[item.sums.statement].iterators
     along, columns = (", ".join(iterators[at] for at in group) for group in (item.sums.positions, item.columns))
     read = [set_text(level, program) for level in item.factors]
@@ -145,7 +145,7 @@ def sub_bound(item: WaitingSums, flow: DataFlow) -> SubBound:
         f"A row has those along {columns}. No two terms of a row read the same of: {'; '.join(read)}",
         f"Behind the last term of a sum: {'; then '.join(then)}. This reader is a descendant of all sums of its row.",
         f"sources: {set_text(item.sources, program)}",
-        "Lemma (sums that wait): value = sums - rows 2 S / L - sources.",
+        "Lemma (sums that wait): value = sums - rows S / L - sources.",
     )
     facts = {"sums": number, "rows": rows, "L": L, "sources": sources}
     return SubBound(

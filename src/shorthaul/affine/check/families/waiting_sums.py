@@ -109,6 +109,6 @@ def wrong_waiting_formulas(item: WaitingSums, here: Mapping[str, int]) -> Iterat
     sums, rows, length, sources = (
         value_of(str(item.given[name]), here) for name in ("sums_count", "rows_count", "length", "sources_count")
     )
-    within = combined(ast.Div, combined(ast.Mult, rows, Fraction(2 * here["S"])), length)
+    within = combined(ast.Div, combined(ast.Mult, rows, Fraction(here["S"])), length)
     value = combined(ast.Sub, combined(ast.Sub, sums, within), sources)
     yield from other_value(item.given, value, here)
