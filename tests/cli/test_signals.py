@@ -154,6 +154,7 @@ def test_one_file_does_not_hold_plan_and_result(tmp_path: Path) -> None:
     [
         ("dataflow plan net.json --csv net.json", "net.json: is an input of this command and its output"),
         ("dataflow plan sobel --csv front.csv -o front.csv", "front.csv: is to be written twice"),
+        ("dataflow schedule sobel -o point.csv", "--output: is no format of this plan"),
         ("dataflow plan sobel --csv nowhere/front.csv", "nowhere/front.csv: its folder does not exist"),
         ("spatial plan path:n=3 --machine wafer-750x994 --table a.csv --result a.csv", "a.csv: is to be written twice"),
     ],

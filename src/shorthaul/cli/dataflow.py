@@ -56,13 +56,13 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
     """
     from shorthaul.dataflow.verbs.planning import plan as find
 
-    source = _case(workload)
-    result = find(source, options=options, search=search.search())
+    result = find(_case(workload, output, ".csv"), options=options, search=search.search())
     from shorthaul.dataflow.formats.schedules import front_table
 
     front = () if result.plan is None else result.plan.front
     bounds = result.extra.get("front_bound")  # none where the search ran out of memory
-    _finish(result, output, *(front_table(front, bounds, percent=True) if front else ()))
+    columns, rows = front_table(front, bounds, percent=True)
+    _finish(result, output, columns, rows, table=front_table(front, bounds))
 
 
 @verb(app, "schedule")
@@ -73,8 +73,7 @@ def schedule(workload: Input, options: ScheduleOptions, search: PlanSearchFlags,
     """
     from shorthaul.dataflow.verbs.planning import schedule as find
 
-    source = _case(workload)
-    result = find(source, options=options, search=search.search())
+    result = find(_case(workload, output), options=options, search=search.search())
     _finish(result, output)
 
 
@@ -86,8 +85,7 @@ def bound(workload: Input, options: BoundOptions, search: TaskPlanSearchFlags, o
     """
     from shorthaul.dataflow.verbs.planning import bound as find
 
-    source = _case(workload)
-    result = find(source, options=options, search=search.search())
+    result = find(_case(workload), options=options, search=search.search())
     curve = result.extra["front_bound"]["period_at_core_cost"] if "front_bound" in result.extra else []
     steps = [pair for pair, after in pairwise([*curve, (0, 0)]) if after[1] < pair[1]]
     _finish(result, output, ("core cost up to", "least period"), [(f"{cost:g}", least) for cost, least in steps])
@@ -112,8 +110,7 @@ def check(
         refuse_output(output, "bound")
     from shorthaul.dataflow.verbs.planning import check as replay
 
-    source = _case(workload)
-    _finish(replay(source, plan_file, options=options), output)
+    _finish(replay(_case(workload, output), plan_file, options=options), output)
 
 
 @verb(app, "sweep")
@@ -124,8 +121,7 @@ def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, outp
     """
     from shorthaul.dataflow.verbs.planning import sweep as find
 
-    source = _case(workload)
-    result = find(source, options=options, search=search.search())
+    result = find(_case(workload, output), options=options, search=search.search())
     rows = result.extra["runs"]
     _finish(result, output, tuple(rows[0]) if rows else (), [tuple(row.values()) for row in rows])
 
@@ -138,8 +134,7 @@ def run(workload: Input, options: RunOptions, search: TaskSearchFlags, output: O
     """
     from shorthaul.dataflow.verbs.run import run as execute
 
-    source = _case(workload)
-    result = execute(source, options=options, search=search.search())
+    result = execute(_case(workload, output), options=options, search=search.search())
     table: Any = result.figures[0]
     _finish(result, output, table.columns, table.rows)
 
@@ -165,15 +160,13 @@ def code(
     from shorthaul.dataflow.c_code.files import lacking
     from shorthaul.dataflow.verbs.coding import code as write
 
-    source = _case(workload)
-    result = write(source, plan_file, options=options)
+    result = write(_case(workload), plan_file, options=options)
 
     def write_files(folder: Path) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            problem = f"is no folder to write to: {error.strerror}"
-            raise UnwritableError(problem, file=folder, cure="name another") from None
+            raise UnwritableError(f"is no folder: {error.strerror}", file=folder, cure="name another") from None
         yours = folder / result.extra["yours"]
         kept = yours.exists()
         for name, text in result.extra["files"].items():
@@ -194,11 +187,9 @@ def throughput(workload: Input, options: ThroughputOptions, output: Output) -> N
 
     It may use any number of cores; the cycle that limits it is told.
     """
-    from shorthaul.cli.output import finish
-    from shorthaul.dataflow.loading import graph_case
     from shorthaul.dataflow.verbs.analysing import throughput as find
 
-    finish(find(graph_case(workload), options=options), output)
+    _finish(find(_case(workload, output, graph=True), options=options), output)
 
 
 @verb(app, "buffers")
@@ -207,13 +198,13 @@ def buffers(workload: Input, options: BuffersOptions, search: TaskPlanSearchFlag
 
     The capacity of each is told.
     """
-    from shorthaul.dataflow.loading import graph_case
+    from shorthaul.dataflow.formats.schedules import storage_table
     from shorthaul.dataflow.verbs.analysing import buffers as find
 
-    result = find(graph_case(workload), options=options, search=search.search())
+    result = find(_case(workload, output, ".csv", graph=True), options=options, search=search.search())
     plan: Any = result.plan
     rows = [(p.size, p.period, p.limited_by["limited_by"]) for p in plan.front]
-    _finish(result, output, (f"storage ({plan.unit})", "period", "limited by"), rows)
+    _finish(result, output, (f"storage ({plan.unit})", "period", "limited by"), rows, table=storage_table(plan))
 
 
 @verb(app, "cases")
@@ -225,17 +216,30 @@ def cases(listing: Listing) -> None:
     print_cases(built_in(), listing)
 
 
-def _case(text: str) -> Source[Any]:
-    from shorthaul.dataflow.loading import case
+def _case(text: str, output: Output | None = None, table: str = "", *, graph: bool = False) -> Source[Any]:
+    """Return the case, or graph; raises :class:`InputError` for a table or drawing after ``-o``, but ``table``."""
+    from shorthaul.core.errors import InputError
+    from shorthaul.dataflow.loading import case, graph_case
 
-    return case(text)
+    target = None if output is None else output.output
+    if target is not None and target.suffix in {".csv", ".dot", ".svg"} - {table}:
+        cure = "take --result, of which 'shorthaul export' makes tables and drawings"
+        allowed = f".json {table}".strip()
+        raise InputError("is no format of this plan", place="--output", value=str(target), allowed=allowed, cure=cure)
+    return (graph_case if graph else case)(text)
 
 
 def _finish(
-    result: Result[Any], output: Answer, columns: Sequence[str] = (), rows: Sequence[Sequence[Any]] = ()
-) -> NoReturn:
-    """End a verb, with a table above the summary if it has rows."""
+    result: Result[Any], output: Answer, columns: Sequence[str] = (), rows: Sequence[Sequence[Any]] = (),
+    table: tuple[Sequence[str], Sequence[Sequence[Any]]] | None = None,
+) -> NoReturn:  # fmt: skip
+    """End a verb, with a table above the summary if it has rows; a file .csv after ``-o`` gets ``table``, if any."""
     from shorthaul.cli.output import finish
+    from shorthaul.core.document import write_text
+    from shorthaul.core.drawing.exports import csv_of
     from shorthaul.report.text import print_table
 
-    finish(result, output, details=(lambda stream: print_table(columns, rows, file=stream)) if rows else None)
+    parts: dict[str, Any] = {"details": lambda stream: print_table(columns, rows, file=stream)} if rows else {}
+    if table is not None and isinstance(output, Output) and str(output.output).endswith(".csv"):
+        parts["write_plan"] = lambda path: write_text(path, csv_of(*table))
+    finish(result, output, **parts)

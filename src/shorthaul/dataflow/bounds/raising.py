@@ -73,9 +73,8 @@ def raised_beside(
     known: dict[float, float] = {}
     costs = sorted(cost for cost, _ in bounds.period_at_cost)
     for below, cost in pairwise([-math.inf, *costs]):
-        periods = [point.period for point in points if point.core_cost <= cost]
         if any(below < point.core_cost <= cost for point in points):
-            known[cost] = min(periods)
+            known[cost] = min(point.period for point in points if point.core_cost <= cost)
     search.keep_back(search.remaining_s() / 2 if search.time_limit is not None else 0.0)
     least = dict(bounds.period_at_cost)
     widest = max((period / least[cost] for cost, period in known.items()), default=1.0)
@@ -166,8 +165,7 @@ def _in_tiles(stretch: Stretch, search: Search) -> Risen:
     for number, (cost, known) in enumerate(stretch.least):
         low = max(low, known)
         part = search.part(1 / (len(stretch.least) - number))
-        is_tried = contents.applies and not search.expired()
-        proof = contents.highest(cost, low, math.inf, part) if is_tried else None
+        proof = None if search.expired() else contents.highest(cost, low, math.inf, part)
         if proof is not None:
             low = proof["period"]
             proofs.append(proof)
@@ -188,8 +186,6 @@ def with_sets(contents: TileSets, bounds: FrontBound, search: Search, known: Map
 
     ``known`` holds periods of plans by core cost; other core costs, and bounds close to those, are left as they are.
     """
-    if not contents.applies:
-        return bounds
     least = dict(bounds.period_at_cost)
     left = [cost for cost in least if cost in known]
     proofs: dict[float, CorePrices | TilePrices] = {proof["core_cost"]: proof for proof in bounds.proofs}
