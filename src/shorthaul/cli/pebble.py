@@ -207,7 +207,7 @@ def code(
     from shorthaul.pebble.verbs.coding import code as write
 
     target = text_file(target)
-    named = "" if target is None else target.suffix[1:]
+    named = "" if target is None else target.suffix[1:].lower()
     form = options.format or (named if named in FORMATS else "c")
     source = _load(workload, read)
     result = write(source, options=replace(options, format=form), search=search.search())

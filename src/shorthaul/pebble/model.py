@@ -397,7 +397,7 @@ def _integers(given: npt.ArrayLike, place: str, allowed: str, *, cure: str = "")
 def _weights(weights: npt.ArrayLike, ids: tuple[NodeId, ...] | None) -> IntArray:
     given = _integers(weights, "weights", "integers from 1", cure="scale the data sizes")
     if len(given) == 0:
-        raise InputError("has no nodes", place="nodes", allowed="at least one node")
+        raise InputError("has no nodes", place="nodes", allowed="at least one node that is read or computed")
     low = int(given.argmin())
     if given[low] <= 0:
         raise InputError(

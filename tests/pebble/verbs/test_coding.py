@@ -196,8 +196,8 @@ def test_the_command_writes_plans_of_others(tmp_path: Path) -> None:
     graph = "fft:n=4,word=1"
     shorthaul("pebble", "plan", graph, "--budget", "4", "-o", "plan.json", cwd=tmp_path)
     shorthaul("pebble", "code", graph, "--plan", "plan.json", "--budget", "4", "-o", "plan.c", cwd=tmp_path)
-    shorthaul("pebble", "code", graph, "--plan", "plan.json", "--budget", "4", "-o", "order.csv", cwd=tmp_path)
-    assert (tmp_path / "order.csv").read_text().startswith("move,node,")
+    shorthaul("pebble", "code", graph, "--plan", "plan.json", "--budget", "4", "-o", "order.CSV", cwd=tmp_path)
+    assert (tmp_path / "order.CSV").read_text().startswith("move,node,")
     printed = shorthaul("pebble", "code", graph, "--plan", "plan.json", "--budget", "4", cwd=tmp_path)
     assert tmp_path.joinpath("plan.c").read_text() == printed.stdout
     moves = json.loads(tmp_path.joinpath("plan.json").read_text())

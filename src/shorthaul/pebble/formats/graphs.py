@@ -149,7 +149,7 @@ def from_networkx(graph: Any) -> Cdag:
     weights that are no positive integers and for costs that are no integers from 0.
     """
     if not graph.is_directed():
-        raise InputError("is not directed", value=type(graph).__name__, allowed="a networkx.DiGraph")
+        raise InputError("is not directed", value=type(graph).__name__, allowed="edges to what is computed (DiGraph)")
     weights, compute = _sizes(graph), _attribute(graph, "compute", 0)
     constants = {node for node, given in _attribute(graph, "input", 1).items() if not _flag("input", given, node)}
     kept = {node for node, found in _attribute(graph, "output", 0).items() if _flag("output", found, node)}
