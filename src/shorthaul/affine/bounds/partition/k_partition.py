@@ -58,7 +58,6 @@ from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span, unit
 from shorthaul.affine.tuning import CHEAP_STEP
 
-_SET = isl.dim_type.set
 #: The parameter that stands for the width of the band in which instances count less (see ``symmetric_reads``).
 BAND = "x_band"
 

@@ -35,8 +35,6 @@ from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, least_events, value_text
 from shorthaul.affine.tuning import PARTITION_OPERATIONS
 
-_SET = isl.dim_type.set
-
 
 @dataclass(frozen=True, slots=True)
 class UsedSums:

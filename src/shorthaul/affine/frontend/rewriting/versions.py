@@ -24,7 +24,6 @@ from shorthaul.affine.frontend.rewriting.trees import (
 )
 
 _UNSIGNED = re.compile(r"u|size_t|_?[Bb]ool|char")
-_OF_DATA = (c_ast.ArrayRef, c_ast.StructRef, c_ast.FuncCall)
 
 
 def with_versions(items: Sequence[Any], declarations: Mapping[str, Any], given: Set[str] = frozenset()) -> list[Any]:
