@@ -113,3 +113,15 @@ def test_a_coefficient_does_not_keep_a_stencil_from_skewed_tiles() -> None:
     step = "for (int t = 0; t < T; t++) for (int i = 1; i < N; i++) a[t + 1][i] = c * (a[t][i - 1] + a[t][i + 1]);"
     program = program_from_text(f"void f(int T, int N, double c, double a[T + 1][N + 1]) {{ {step} }}")
     assert str(upper_bound(program).leading) == "2*N*T/S"
+
+
+def test_a_vector_of_coefficients_does_not_keep_a_stencil_from_skewed_tiles() -> None:
+    # each of its rows is loaded as if the vector were a matrix: skewed tiles pay for it
+    step = "u[t + 1][i][j] = k[i] * (u[t][i - 1][j] + u[t][i + 1][j] + u[t][i][j - 1] + u[t][i][j + 1]);"
+    loops = "for (int t = 0; t < T; t++) for (int i = 1; i < N; i++) for (int j = 1; j < N; j++)"
+    program = program_from_text(
+        f"void f(int T, int N, double k[N], double u[T + 1][N + 1][N + 1]) {{ {loops} {step} }}"
+    )
+    (found,) = upper_bound(program).steps
+    assert found.phase is not None
+    assert found.phase.is_skewed

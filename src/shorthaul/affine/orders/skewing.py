@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.affine.orders.placement import Placement, Read, Row
-from shorthaul.affine.orders.value_classes import chain_step
+from shorthaul.affine.orders.value_classes import chain_step, placed
 from shorthaul.affine.tuning import MOST_COVECTORS, MOST_SKEWS
 
 #: Entries of covectors are tried up to this size, by number of coordinates.
@@ -56,10 +56,9 @@ def skewed_placements(
     if width not in _LARGEST_ENTRY or len({item.steps for item in (*distances, *kept)}) < 2:
         return
     made = {item.array for item in reads if item.source in placement}
-    again = {
-        (item.source, item.array): chain_step(item, placement[item.sink]) for item in reads if item.array not in made
-    }
-    for chosen in best_covectors(distances, width, kept, [step for step in again.values() if step]):
+    again = {(item.source, item.array): (item, placement[item.sink]) for item in reads if item.array not in made}
+    steps = [placed(rows, step) for item, rows in again.values() if (step := chain_step(item, rows))]
+    for chosen in best_covectors(distances, width, kept, steps):
         yield {
             name: tuple(Row(item.entries, (), item.shifts.get(name, 0)).after(places) for item in chosen)
             if places[0].factors

@@ -155,11 +155,12 @@ class Phase:
     def only_chains(self) -> bool:
         """True if all that counts are values read at constant distances from where they are computed, and lines.
 
-        Scalars may count, too, beside lines of one loop: with those of several, as in products, skewed tiles take long.
+        Scalars, and vectors in three loops or more, may count, too, beside lines of one loop in one direction: with
+        those in several, as in products, skewed tiles take long.
         """
         large = [item for item, keep in zip(self.classes, self.bulky, strict=True) if keep and not item.kept]
-        lines = {item.free for item in large if len(item.free) < item.width}
-        is_plain = len(lines) <= 1 or all(len(item.free) < item.width for item in large)
+        lines = {item.free for item in large if len(item.free) < max(2, item.width - 1)}
+        is_plain = len(lines) <= 1 or all(len(item.free) < max(2, item.width - 1) for item in large)
         return is_plain and all(len(free) == 1 for free in lines)
 
     @cached_property

@@ -367,11 +367,14 @@ def _sharing(reads: Sequence[Read]) -> list[list[Read]]:
 
 
 def chain_step(read: Read, rows: Sequence[Row]) -> tuple[int, ...]:
-    """Return how far apart instances that read one value are in the coordinates, where they lie on a line; else ()."""
+    """Return the step between instances that read one value which is shortest in the coordinates; () if there is none.
+
+    Where they lie on a plane, as those of a vector of coefficients, every line of it counts by itself.
+    """
     if not read.rows or _rank([row.factors for row in rows]) < len(rows[0].factors):
         return ()
-    found = kernel([row.factors for row in read.rows], len(rows[0].factors))
-    return _placed(rows, found[0]) if len(found) == 1 else ()
+    steps = kernel([row.factors for row in read.rows], len(rows[0].factors))
+    return min(steps, key=lambda step: sum(map(abs, placed(rows, step))), default=())
 
 
 def _in_chains(reads: Sequence[Read], placement: Placement, parameters: tuple[str, ...]) -> Iterator[ValueClass]:
@@ -379,9 +382,8 @@ def _in_chains(reads: Sequence[Read], placement: Placement, parameters: tuple[st
     while reads:
         first, rows = reads[0], placement[reads[0].sink]
         known = first.rows or ()
-        width = len(rows[0].factors)
-        (step,) = kernel([row.factors for row in known], width)
-        apart, columns = _placed(rows, step), tuple(zip(*(row.factors for row in known), strict=True))
+        step = chain_step(first, rows)
+        apart, columns = placed(rows, step), tuple(zip(*(row.factors for row in known), strict=True))
         uses, chains, others = [], {}, []
         for read in reads:
             goal = tuple(a.constant - b.constant for a, b in zip(read.rows or (), known, strict=True))
@@ -390,22 +392,20 @@ def _in_chains(reads: Sequence[Read], placement: Placement, parameters: tuple[st
                 others.append(read)
                 continue
             here = (a.constant - b.constant for a, b in zip(placement[read.sink], rows, strict=True))
-            shift = [a - b for a, b in zip(here, _placed(rows, turn), strict=True)]
+            shift = [a - b for a, b in zip(here, placed(rows, turn), strict=True)]
             turns = min(range(-4, 5), key=lambda by: sum(abs(a + by * b) for a, b in zip(shift, apart, strict=True)))
             uses.append(Use(read, tuple(a + turns * b for a, b in zip(shift, apart, strict=True))))
             by = [a - turns * b for a, b in zip(turn, step, strict=True)]
             chains[id(read)] = read.domain.reset_tuple_id().apply(moved(by))
         name = first.array if first.source is None else f"values of {first.source}"
-        anchors = tuple(tuple(row.factors[at] for row in rows) for at in range(width))
         places = _sparse([*chains.values()], [rows] * len(chains))
-        anchors = anchors if places is None else differences(places)
-        none: frozenset[int] = frozenset()
-        made = ValueClass(name, len(rows), none, tuple(uses), False, anchors, placement, parameters)
+        anchors = tuple(zip(*(row.factors for row in rows), strict=True)) if places is None else differences(places)
+        made = ValueClass(name, len(rows), frozenset(), tuple(uses), False, anchors, placement, parameters)
         yield replace(made, apart=apart, step=moved(step), chains=chains)
         reads = others
 
 
-def _placed(rows: Sequence[Row], step: Sequence[int]) -> tuple[int, ...]:
+def placed(rows: Sequence[Row], step: Sequence[int]) -> tuple[int, ...]:
     """Return a distance of instances in the coordinates."""
     return tuple(sum(a * b for a, b in zip(row.factors, step, strict=True)) for row in rows)
 
