@@ -195,3 +195,22 @@ def convolutions(side: int, channels: int, layers: int) -> Graph:
             after.append(out)
         image = after
     return graph
+
+
+def training(width: int, depth: int, batch: int) -> Graph:
+    """Return a step of training dense layers: forward, backward, and weights updated by their gradients."""
+    graph = Graph()
+    weights = [[graph.inputs(width) for _ in range(width)] for _ in range(depth)]
+    values = [[graph.inputs(width) for _ in range(batch)]]
+    for rows in weights:
+        values.append([[graph.node(one) for one in layer(graph, rows, x)] for x in values[-1]])
+    slopes = [[graph.node(one, graph.node()) for one in x] for x in values[-1]]
+    for rows, before in zip(weights[::-1], values[-2::-1], strict=True):
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        for r, c in product(range(width), repeat=2):
+            terms = [(slope[r], x[c]) for slope, x in zip(slopes, before, strict=True)]
+            graph.node(rows[r][c], chain(graph, terms))
+        if before is not values[0]:
+            pairs = zip([layer(graph, columns, slope) for slope in slopes], before, strict=True)
+            slopes = [[graph.node(*both) for both in zip(*pair, strict=True)] for pair in pairs]
+    return graph

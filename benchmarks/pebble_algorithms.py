@@ -3,9 +3,9 @@
     python benchmarks/pebble_algorithms.py [--effort 1] [--seed 1] [--sizes 1000 10000] [--times 2 4 16]
                                            [--only NAME...] [--bounds]
 
-Ten families, sized to about so many nodes, numbered at random with the edges in any order; each is planned in its least
-budget taken so many times. Every plan is replayed by the checker. Prints a row per run (family, nodes, budget, traffic,
-bound, argument, inputs and outputs, processor seconds) and the geometric mean of traffic over bound by family.
+Eleven families, sized to about so many nodes, numbered at random with the edges in any order; each is planned in its
+least budget taken so many times. Every plan is replayed by the checker. Prints a row per run (family, nodes, budget,
+traffic, bound, argument, inputs and outputs, processor seconds) and the geometric mean of traffic over bound by family.
 ``--bounds`` plans nothing: it prints each argument's bound beyond inputs and outputs.
 """
 
@@ -28,6 +28,7 @@ from algorithm_graphs import (
     recurrent,
     scans,
     sorting,
+    training,
     triangular,
 )
 from pebble_grids import Graph
@@ -52,6 +53,7 @@ def families(draw: Callable[[int, int], int]) -> dict[str, Callable[[int], Graph
         "recurrent": lambda size: recurrent(round((size / 8 / (1 + rounds)) ** 0.5), rounds),
         "triangular": lambda size: triangular(round((size / (3 + 4 * sides)) ** 0.5), sides),
         "convolutions": lambda size: convolutions(round((size / 9 / layers / thick**2) ** 0.5), thick, layers),
+        "training": lambda size: training(4 * thick, layers, round(size / 16 / thick**2 / (6 * layers - 2)) + 1),
     }
 
 

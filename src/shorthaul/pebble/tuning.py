@@ -251,6 +251,8 @@ FAMILY_EFFORT: Final = 2e-3
 #: Terms unlike the others are left out of sums of products if so much of what these bring is kept: C kernels at sizes
 #: of 12, where squares and what sums begin with are a twentieth to a seventh of all terms.
 WORTH_KEPT: Final = 0.7
+#: Products that share operands, and roles of these, at most (`benchmarks/pebble_algorithms.py --only training`).
+MOST_ROLES: Final = 16
 #: So many sums of products in a row without a bound, large ones first, end the search for more.
 PRODUCTS_PATIENCE: Final = 6
 #: Nodes numbered per effort, to recognise a network in any order.

@@ -75,7 +75,7 @@ def most(found: Contraction, rooms: int, *, search: Search) -> Rented:
     Values that are read wherever an operand is count with it: for each of w units of weight take one of them.
     """
     none = Rented(0.0, 0.0, 0)
-    if found.duplicates > 1 or (found.is_shared and not found.is_symmetric):
+    if found.duplicates > 1 or found.products.any() or (found.is_shared and not found.is_symmetric):
         return none
     operand, value, terms = min(found.left_weight, found.right_weight), found.sum_weight, len(found.terms)
     size = int(np.bincount(np.unique(found.places[:, 2], return_inverse=True)[1]).max())

@@ -24,13 +24,11 @@ from shorthaul.pebble.model import Cdag, IntArray
 
 FloatArray = npt.NDArray[np.float64]
 
-#: How many lengths of stretches are tried, and which short ones, with the term before; prices of sums found and left,
-#: in weights of a value.
+#: How many lengths of stretches are tried; prices of sums found and left, in weights of a value.
 _STRETCHES = 60
-_SHORT = (1, 2, 4)
-_FOUND, _LEFT = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 0.5, 1.0)
-#: Prices of storing a computed operand, in its weight, and from which of the numbers of terms that read such it counts.
-_STORED, _QUANTILES = (0.5, 1.0), (0.0, 0.3, 0.6)
+_FOUND, _LEFT = (0.0, 0.5, 1.0), (0.0, 0.5, 1.0)
+#: Prices of storing a computed operand, in its weight.
+_STORED = (0.5, 1.0)
 #: Amounts of sums are grouped into this many classes, each taken at its better end.
 _CLASSES = 160
 #: Operands of a few terms are counted in whole numbers, up to so many terms of one slice.
@@ -48,25 +46,26 @@ class Found:
 
 
 def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found:
-    """Return the S-partition bound of a recognised network, or of all sums of products together.
+    """Return the S-partition bound of all sums of products together, or of a recognised network.
+
+    Networks are only sought where values may be computed again: else crossings, tables and grids say more.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import matmul
     >>> excess(matmul(m=16, n=16, k=16, word=1), 16, recompute=False, search=Search()).excess
     1504
     """
-    for graph, nodes in known_networks.with_and_without_walls(cdag):
-        if search.remaining_s() <= 0:
-            return Found(0, ())
-        network = known_networks.recognised(graph, search=search)
-        if network is not None:
-            found = known_networks.excess(graph, network, budget, recompute=recompute)
-            piece = Piece(nodes, found.excess, partial(found.shown, network, nodes), len(nodes))
-            return Found(found.excess, (piece,) if found.excess else ())
+    network = known_networks.recognised(cdag, search=search) if recompute else None
+    if network is not None:
+        proven = known_networks.excess(cdag, network, budget)
+        piece = Piece(np.arange(cdag.n), proven.excess, partial(proven.shown, network), cdag.n)
+        return Found(proven.excess, (piece,) if proven.excess else ())
     if cdag.n > tuning.MOST_FOR_PRODUCTS:
         return Found(0, ())
     pieces, failures = [], 0
-    for one in contractions(cdag, search=search):
-        cut = contraction_excess(cdag, one, budget, recompute=recompute, search=search)
+    for found in contractions(cdag, search=search):
+        ways = [found] if found.whole is None else [found, found.whole]
+        cuts = [contraction_excess(cdag, way, budget, recompute=recompute, search=search) for way in ways]
+        cut, one = max(zip(cuts, ways, strict=True), key=lambda pair: pair[0].excess)
         failures = 0 if cut.excess else failures + 1
         if cut.excess:
             size = 3 * len(one.terms) + 2 * len(one.accumulators) + 2 * len(one.beside)
@@ -87,7 +86,6 @@ class Cut:
     stored: float = 0.0
     readers: int = 1
     is_late: bool = False
-    short: int = 1
     rent: float = 0.0
     near: int = 0
 
@@ -96,13 +94,15 @@ class Cut:
         terms = names(cdag, np.column_stack([found.terms, found.pairs]))
         nodes = names(cdag, found.accumulators)
         after = [None if node < 0 else cdag.id_of(node) for node in found.after.tolist()]
-        prices: dict[str, Any] = {"stretch": self.stretch, "begun": self.begun, "left": self.left, "short": self.short}
+        prices: dict[str, Any] = {"stretch": self.stretch, "begun": self.begun, "left": self.left}
         if self.stored:
             prices |= {"stored": self.stored, "readers": self.readers}
         if self.is_late:
             prices |= {"late": True}
         if self.rent:
             prices = {"rent": self.rent, "near": self.near}
+        if found.products.any():
+            prices["products"] = found.products.tolist()
         parts = {
             "terms": [terms[at : at + 3] for at in range(0, len(terms), 3)],
             "coordinates": found.places.tolist(),
@@ -139,19 +139,12 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
     ways to cut after every Q-th term is N / Q times g(Q + 1) less the mean of R, less Z left / Q, and the same prices:
     a stretch that ends after the last term and one that begins before the first make up one of Q terms.
 
-    **What sums and operands share.** Let o and v be the weights of operands and partial values that the memory holds at
-    a cut, o + v <= R(t). In the mean a cut ends one stretch and begins another: a value there is one found, and one
-    left. So ``begun`` may be up to 2 s, less left: up to s of it is the price of sums found, the rest one of sums left,
-    and a cut is worth o + v begun / s at most, which is F R - (F - 1) o with F = max(1, begun / s). Stretches of E - 1
-    terms, cut in all ways too, load h(E) - o at least, h(E) = E r(E). With F - 1 times as many of these, o is gone: the
-    sum of all this is the traffic Q + (F - 1) (E - 1) times. Cuts from the end have F R for R.
-
     **Late terms.** Where an addition reads a term that no sum goes on to, say that this term is done as the addition is
     made; of two such terms the first is done as it is computed, as before. Then at the cut the values that were added
     are over, and R(t) has no room for them. A term that was computed before its stretch is found there as a value of
     weight s, or loaded, like an operand: e of them take e s for e r(c), so r(c) becomes min(r(c), s). All nodes of a
     sum but its late terms still hang together, so they join its stretches. What t reads need not be there: stretches
-    count without the term before, Q terms for Q + 1, and so do short ones.
+    count without the term before, Q terms for Q + 1.
 
     **Stores of operands.** A computed operand that terms of two stretches read is stored, or in fast memory at the cut
     after the first of them; stores of operands are no outputs. Call one closed if all its terms are in one stretch. Let
@@ -159,8 +152,8 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
     read. Then stored W is added, if a stretch is charged only 1 - stored of a closed one, which has D terms in it: q
     r(c) becomes less where that can be (:func:`_rates`). Operands and last values of sums at the end of a stretch weigh
     R(t) at most together, and the latter are H values at most: with stored, they spare stored R(t) + max(0, left -
-    stored s) min(c, H), in place of left min(c, H); F becomes F + stored. Terms are not late then, as operands are of
-    the stretch that computes the terms, and short stretches have no stores.
+    stored s) min(c, H), in place of left min(c, H), and R counts 1 + stored times. Terms are not late then, as operands
+    are of the stretch that computes the terms.
 
     Where values may be computed again, take for every sum one computation of its result, and go back from each value
     to the computation that this copy of it is from. These computations of its nodes are what is said above of the
@@ -173,6 +166,8 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
     if int(cdag.weights[found.operands].sum()) + 3 * widest <= budget:
         return Cut(0)  # all operands fit at once, with a sum, a term and the sum after it
     if recompute and not bool(given[found.operands].all()):
+        return Cut(0)
+    if found.is_shared and not (found.is_symmetric or found.products.any()):
         return Cut(0)
     unit = int(np.gcd.reduce(cdag.weights))
     rented = rents.most(found, _rooms(cdag, found, budget // unit * unit, is_late=False)[1], search=search)
@@ -193,7 +188,7 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
 class _Stretches:
     """What stretches between two terms move, by the number of sums that they meet.
 
-    Arrays have the shape (ways to cut, prices of sums, numbers of sums or short lengths), or what begins it.
+    Arrays have the shape (ways to cut, prices of sums, numbers of sums), or what begins it.
     """
 
     def __init__(self, cdag: Cdag, found: Contraction, budget: int, *, stores: bool) -> None:
@@ -211,18 +206,11 @@ class _Stretches:
         self._rate = np.minimum(rates, computed)[:, None]
         self._limit = int(np.bincount(found.sums).max()) * most
         begun, left = (prices.ravel() for prices in np.meshgrid(_FOUND, _LEFT))
-        self._begun, self._left = (prices[begun + left <= 2] * value for prices in (begun, left))
+        self._begun, self._left = begun * value, left * value
         self._known = self._sums * (self._begun + self._left) - stored * weight
-        factor = np.maximum(1.0, self._begun / value)
-        self._room, self._rooms = ((factor + stored) * room for room in (largest, together))
+        self._room, self._rooms = ((1 + stored) * room for room in (largest, together))
         spared = np.maximum(0.0, self._left - stored * value)[:, :, None] * np.minimum(fewest, (held // value)[:, None])
         self._priced = (self._begun + self._left)[:, None] * fewest - spared
-        self._short = np.array([1, *(length for length in _SHORT[1:] if length <= self._terms)])
-        few = np.minimum(_rates(found, np.minimum(self._short, self._sums).astype(np.float64)), computed)
-        operands = np.ceil(self._short * few / self._unit - _UNIT_ROUNDING) * self._unit
-        self._shares = (factor - 1)[None, :, None] * np.ones((len(ways), 1, 1))
-        self._gained = self._terms * self._shares * operands[:, None]
-        self._steps = self._shares * (self._short - self._before[:, None])
         self.size = self._priced.size
 
     def _least(self, stretch: int, before: FloatArray | float = 0.0) -> FloatArray:
@@ -238,14 +226,12 @@ class _Stretches:
         cuts, least = -(-self._terms // stretch) - 1, self._least(stretch, self._before[:, None])
         again = self._before * self._left
         from_end = cuts * (least - self._room - again) + self._least(self._terms - cuts * stretch) - self._known
-        long = (self._terms * least - self._rooms - stretch * self._known - self._sums * again)[:, :, None]
-        in_the_mean = (long + self._gained) / (stretch + self._steps)
-        moved = np.maximum(from_end[:, :, None], in_the_mean)
-        way, best, short = np.unravel_index(int(moved.argmax()), moved.shape)
+        in_the_mean = (self._terms * least - self._rooms - self._sums * again) / stretch - self._known
+        moved = np.maximum(from_end, in_the_mean)
+        way, best = np.unravel_index(int(moved.argmax()), moved.shape)
         stored, readers, _, is_late = self._ways[way]
         begun, left = float(self._begun[best]), float(self._left[best])
-        cut = Cut(0, stretch, begun, left, stored, readers, is_late, int(self._short[short]))
-        return float(moved[way, best, short]), cut
+        return float(moved[way, best]), Cut(0, stretch, begun, left, stored, readers, is_late)
 
 
 def _ways(cdag: Cdag, found: Contraction, *, stores: bool) -> list[tuple[float, int, int, bool]]:
@@ -262,12 +248,9 @@ def _stores(cdag: Cdag, found: Contraction) -> list[tuple[float, int, int]]:
     weights = cdag.weights * made
     weights += np.bincount(found.beside[:, 0], weights[found.beside[:, 1]], cdag.n).astype(np.int64)
     counted = np.flatnonzero((terms > 1) & (weights > 0))
-    tried = []
-    if len(counted):
-        for readers in np.unique(np.quantile(terms[counted], _QUANTILES, method="lower")).tolist():
-            weight = int(weights[counted[terms[counted] >= readers]].sum())
-            tried += [(stored, readers, weight) for stored in _STORED]
-    return tried
+    if len(counted) == 0:
+        return []
+    return [(stored, int(terms[counted].min()), int(weights[counted].sum())) for stored in _STORED]
 
 
 def _late(found: Contraction) -> tuple[IntArray, IntArray]:
@@ -316,21 +299,29 @@ def _rates(found: Contraction, met: FloatArray, stored: float = 0.0, readers: in
     sums, and have operands enough if e <= a b; where operands of both sides are the same values, if e <= u (u - 1) / 2
     for u of them, and no two have the same two. The least over all e <= c holds for the sum over all k.
 
+    Of several products with d = 1, each term and each sum is of one, and each operand on one side of each. With a left
+    operands, b right ones and c sums of a product, all its terms are at most the sum of sqrt(a b c), and that is at
+    most the square root of all c times the sum of a b (Cauchy and Schwarz). That sum counts pairs of operands that
+    face each other, once for each product in which they do, m at most. If no more than w operands all face one another,
+    it is m (1 - 1 / w) U^2 / 2 at most for U operands (Turan). So q terms of c sums have 2 f q / sqrt(c) of them, with
+    ``factor`` f = 1 / sqrt(2 m (1 - 1 / w)): 1 if operands have two kinds that face one another, sqrt(3) / 2 if they
+    have three, as weights, values and gradients do. Each term has two, and one is in so many terms at most.
+
     Of operands that have so many ``readers``, or more, among the terms only 1 - ``stored`` counts. At most one in so
     many terms has them, two where operands of both sides are the same values; none where fewer sums are met, as the
     terms of a right operand are of different ones, d of those of a left one of the same at most.
     """
-    left, right = found.left_weight, found.right_weight
-    ways = found.duplicates + (found.is_shared and not found.is_symmetric)
-    counts: FloatArray = np.where(ways * met >= readers, stored, 0.0)
+    left, right, is_several = found.left_weight, found.right_weight, bool(found.products.any())
+    counts: FloatArray = np.where((found.duplicates + is_several) * met >= readers, stored, 0.0)
     loss = counts * (left + right) / readers
     rates: FloatArray
     if found.is_symmetric:
         least = min(left, right)
         most = int(np.bincount(np.unique(found.pairs, return_inverse=True)[1].ravel()).max())
         rates = np.maximum(_symmetric_rate(met, stored, readers) * least, 2 * least * (1 / most - counts / readers))
-    elif found.is_shared:  # one word may serve as both
-        price = _price_of_a_term(found, left / 2, right / 2, met)
+    elif is_several:
+        most = int(np.bincount(found.pairs.ravel()).max())
+        price = 2 * min(left, right) * np.maximum(found.factor / np.sqrt(met), 1 / most)
         rates = np.maximum(price - loss, (1 - counts) * price)
     else:
         price = _price_of_a_term(found, left, right, met)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -48,11 +48,13 @@ class Contraction:
     sum_weight: int
     is_shared: bool
     is_symmetric: bool
+    products: IntArray
+    factor: float
+    whole: Contraction | None = None
 
     def worth(self) -> float:
         """Return how many of the terms a number of words brings, but for a factor."""
-        share = math.sqrt(0.5) if self.is_symmetric else 0.5 if self.is_shared else 1.0
-        return share * len(self.left) * math.sqrt(self.left_weight * self.right_weight / self.duplicates)
+        return self.factor * len(self.left) * math.sqrt(self.left_weight * self.right_weight / self.duplicates)
 
     @property
     def nodes(self) -> IntArray:
@@ -102,10 +104,14 @@ def contractions(cdag: Cdag, *, search: Search) -> Iterator[Contraction]:
             found = _oriented(cdag, terms[chosen[kept]], operands[chosen[kept]], (total, into, same), members[label])
             if found is not None and found.worth() > tuning.WORTH_KEPT * best:
                 one, best = found, found.worth()
+        if one is None or one.duplicates > 1 or one.factor < 1 or len(one.terms) < len(chosen):
+            several = _several(cdag, terms[chosen], operands[chosen], (total, into, same), members[label])
+            one = replace(several, whole=one) if several is not None and several.worth() > best else one
         if one is None or len(one.operands) == 2 * len(one.left):
             continue
-        if taken.isdisjoint(one.nodes.tolist()):  # else a value would be charged twice
-            taken.update(one.nodes.tolist())
+        nodes = {node for way in (one, one.whole) if way is not None for node in way.nodes.tolist()}
+        if taken.isdisjoint(nodes):  # else a value would be charged twice
+            taken.update(nodes)
             yield one
 
 
@@ -209,6 +215,67 @@ def _oriented(
     return best[1]
 
 
+def _several(
+    cdag: Cdag, terms: IntArray, operands: IntArray, links: tuple[IntArray, IntArray, IntArray], accumulators: IntArray
+) -> Contraction | None:
+    """Return products that share operands as one contraction, as A x and A' y do; None if there are not several.
+
+    Sums of one product have two operands or more in common, as they share a row or a column.
+    """
+    from scipy.sparse import csr_array
+
+    names, sums = np.unique(links[0][terms], return_inverse=True)
+    entries = sums.repeat(2), np.unique(operands, return_inverse=True)[1].ravel()
+    if (np.bincount(entries[1]) ** 2).sum() > tuning.MOST_GRID_PAIRS:
+        return None
+    reads = csr_array((np.ones(len(entries[0]), dtype=np.int64), entries))
+    common = (reads @ reads.T).tocoo()
+    alike = common.data > 1
+    of_sum = component_of(len(names), common.row[alike].astype(np.int64), common.col[alike].astype(np.int64))
+    found, groups = [], sorted(_groups(of_sum[sums]).values(), key=len)[: -1 - tuning.MOST_ROLES : -1]
+    for chosen in groups if len(groups) > 1 else ():
+        one = _oriented(cdag, terms[chosen], operands[chosen], links, accumulators)
+        if one is not None and one.duplicates == 1 and not one.is_shared and len(one.operands) < 2 * len(one.terms):
+            found.append(one)
+    return _joined(cdag, found, links) if len(found) > 1 else None
+
+
+def _joined(cdag: Cdag, found: list[Contraction], links: tuple[IntArray, IntArray, IntArray]) -> Contraction | None:
+    """Return contractions as one; None if roles of their operands are too many.
+
+    Operands that stand on the same sides of the same products have one role. Those of two roles face each other in
+    ``most`` products at most. If there are no more than ``roles`` of which each faces each other, then of U operands
+    most (1 - 1 / roles) U^2 / 2 pairs face each other at most (Turan).
+    """
+    products = np.repeat(np.arange(len(found)), [len(one.terms) for one in found])
+    pairs, terms = (np.concatenate([getattr(one, name) for one in found]) for name in ("pairs", "terms"))
+    places = np.concatenate([one.places for one in found])
+    sides: dict[int, set[tuple[int, int]]] = {}
+    for at, one in enumerate(found):
+        for side in range(2):
+            for operand in np.unique(one.pairs[:, side]).tolist():
+                sides.setdefault(operand, set()).add((at, side))
+    roles = [*{frozenset(one) for one in sides.values()}]
+    if len(roles) > tuning.MOST_ROLES:
+        return None
+    facing = [[sum((at, 1 - side) in other for at, side in one) for other in roles] for one in roles]
+    near = [{at for at, times in enumerate(row) if times} for row in facing]
+    most = max(map(max, facing)) * (1 - 1 / _largest_clique(near, set(range(len(roles)))))
+    boxes = _Boxes(np.arange(len(terms)), places, 1)
+    accumulators = np.concatenate([one.accumulators for one in found])
+    one = _contraction(cdag, terms, pairs, boxes, links, accumulators)
+    return replace(one, is_symmetric=False, products=products, factor=math.sqrt(0.5 / most))
+
+
+def _largest_clique(near: list[set[int]], among: set[int]) -> int:
+    """Return how many of some vertices are neighbours of each other at most."""
+    found, left = 0, set(among)
+    while left:
+        at = left.pop()
+        found = max(found, 1 + _largest_clique(near, near[at] & left))
+    return found
+
+
 def _contraction(
     cdag: Cdag, terms: IntArray, pairs: IntArray, boxes: _Boxes, links: tuple[IntArray, IntArray, IntArray],
     accumulators: IntArray,
@@ -224,11 +291,13 @@ def _contraction(
     weights = cdag.weights + np.bincount(beside[:, 0], cdag.weights[further], cdag.n).astype(np.int64)
     is_shared = bool(np.isin(names_left, names_right).any())
     is_symmetric = is_shared and boxes.duplicates == 1 and _is_symmetric(pairs, boxes.places[:, 2])
+    factor = math.sqrt(0.5) if is_symmetric else 0.5 if is_shared else 1.0
     return Contraction(
         terms, pairs, boxes.places, into[accumulators],
         left, right, sums, np.union1d(names, further), beside, accumulators, results, boxes.duplicates,
         int(weights[names_left].min()), int(weights[names_right].min()),
         int(cdag.weights[accumulators].min()), is_shared, is_symmetric,
+        np.zeros(len(terms), dtype=np.int64), factor,
     )  # fmt: skip
 
 

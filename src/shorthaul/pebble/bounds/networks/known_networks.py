@@ -7,7 +7,7 @@ loaded in it: D words dominate them. How many nodes D words dominate is known fo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from shorthaul.core.search import Search
-from shorthaul.graphs.csr import layers
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.networks import network_numbering
 from shorthaul.pebble.bounds.piece import names
-from shorthaul.pebble.model import Cdag, IntArray, build
+from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.workloads import kernels_as_graphs
 
 #: Loads per segment that are tried, in budgets.
@@ -27,10 +26,6 @@ _LENGTHS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0)
 _ROUNDING = 1e-9
 #: From so many nodes read and left on, rows of single cells are no better than others in :func:`most_between`.
 _FEWEST_ENDS = 15
-
-
-def _nothing_known(ends: int) -> None:
-    """Say nothing about sets that read and leave so many nodes."""
 
 
 def _of_butterfly(words: int) -> float:
@@ -57,19 +52,14 @@ def _inner_of(steps: int, cells: int, words: int) -> int:
 class Network:
     """A recognised network: ``most(D)`` of the nodes that ``counted(D)`` counts are dominated by D words.
 
-    ``most`` grows at least linearly from 0. ``nodes`` are numbered as the generators number them. ``is_reversible``
-    tells that it holds with all edges turned round too.
-    ``between(K)`` is how many of how many nodes counted a set has at most that, with K nodes in all, reads others and
-    leaves nodes that are outputs or read by others; None where nothing is known. Its functions stand in the module, as
-    a network goes from one process to another.
+    ``most`` grows at least linearly from 0. ``nodes`` are numbered as the generators number them. Its functions stand
+    in the module, as a network goes from one process to another.
     """
 
     name: str
     nodes: IntArray
     most: Callable[[int], float]
     counted: Callable[[int], int]
-    is_reversible: bool
-    between: Callable[[int], tuple[float, int] | None] = _nothing_known
 
 
 def recognised(cdag: Cdag, *, search: Search) -> Network | None:
@@ -94,47 +84,20 @@ def recognised(cdag: Cdag, *, search: Search) -> Network | None:
         and (nodes := _as_network(cdag, kernels_as_graphs.fft(n=inputs), network_numbering.butterfly, search))
         is not None
     ):
-        return Network("butterfly", nodes, _of_butterfly, partial(_all_of, computed), is_reversible=True)
+        return Network("butterfly", nodes, _of_butterfly, partial(_all_of, computed))
     if (
         2 * computed == inputs * (inputs - 1)
         and (nodes := _as_network(cdag, kernels_as_graphs.pyramid(n=inputs - 1), partial(row, shared=1), search))
         is not None
     ):
-        return Network("pyramid", nodes, _of_pyramid, partial(_all_of, computed), is_reversible=False)
+        return Network("pyramid", nodes, _of_pyramid, partial(_all_of, computed))
     if (
         rest == 0
         and (nodes := _as_network(cdag, kernels_as_graphs.stencil(n=inputs, t=steps), partial(row, shared=2), search))
         is not None
     ):
-        return Network(
-            "stencil", nodes, _of_stencil, partial(_inner_of, steps, inputs), is_reversible=True,
-            between=partial(most_between, inputs, steps),
-        )  # fmt: skip
+        return Network("stencil", nodes, _of_stencil, partial(_inner_of, steps, inputs))
     return None
-
-
-def with_and_without_walls(cdag: Cdag) -> Iterator[tuple[Cdag, IntArray]]:
-    """Yield the graph, and that without inputs that deeper levels read, as the ends of a row that are never computed.
-
-    Each with its nodes, numbered as in ``cdag``. What they move, they move without the others as well.
-
-    >>> from shorthaul.pebble.model import from_pairs
-    >>> rows = from_pairs([1] * 6, [(0, 2), (1, 2), (0, 3), (1, 3), (2, 4), (0, 4), (3, 5)])
-    >>> [nodes.tolist() for _, nodes in with_and_without_walls(rows)]
-    [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5]]
-    """
-    yield cdag, np.arange(cdag.n)
-    sources, targets = cdag.edge_arrays()
-    level = layers(cdag.children, cdag.order)
-    wall = np.zeros(cdag.n, np.bool_)
-    wall[sources[level[targets] > 1]] = True
-    wall &= cdag.is_input()
-    if not wall.any():
-        return
-    nodes = np.flatnonzero(~wall)
-    number = np.cumsum(~wall) - 1
-    inner = ~wall[sources]
-    yield build(cdag.weights[nodes], number[sources[inner]], number[targets[inner]], given=cdag.given[nodes]), nodes
 
 
 def inner_cells(cells: int, dominators: int) -> int:
@@ -196,58 +159,39 @@ def _same(cdag: Cdag, other: Cdag, numbers: IntArray) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """What a network moves beyond inputs and outputs, by segments of so many words loaded, stored, or moved in all.
-
-    Where both together say more, ``moved`` is positive; else 0.
-    """
+    """What a network moves beyond inputs and outputs, by segments of so many words ``loaded``."""
 
     excess: int
     loaded: int
-    stored: int
-    moved: int
 
-    def shown(self, found: Network, nodes: IntArray, cdag: Cdag) -> list[dict[str, Any]]:
-        """Return the certificate. ``nodes`` are those of the network's graph in ``cdag``."""
-        inputs = int(cdag.given[nodes].sum())
-        named = names(cdag, nodes[found.nodes])
-        if self.moved:
-            cuts = {"corners": True, "rows": True, "unit": 1, "segment": self.moved}
-            return [{"kind": "grid", "sides": [len(nodes) // inputs, inputs], **cuts, "nodes": named}]
-        cuts = {"loaded": self.loaded, "stored": self.stored}
-        return [{"kind": "network", "network": found.name, "inputs": inputs, **cuts, "nodes": named}]
+    def shown(self, found: Network, cdag: Cdag) -> list[dict[str, Any]]:
+        """Return the certificate."""
+        cuts = {"inputs": int(cdag.given.sum()), "loaded": self.loaded}
+        return [{"kind": "network", "network": found.name, **cuts, "nodes": names(cdag, found.nodes)}]
 
 
-def excess(cdag: Cdag, found: Network, budget: int, *, recompute: bool) -> Segments:
+def excess(cdag: Cdag, found: Network, budget: int) -> Segments:
     """Return a lower bound on the traffic beyond inputs and outputs.
 
     Segments of T loaded words, cut from the end, compute at most most(D) nodes each, the first one, with r < T words
     and an empty memory, at most most(r) <= most(D) r / T. Here D = budget + T - 1: before its first load a segment has
-    room for that value, and all others are less than T words. Without ``recompute`` the stores are bounded in the
-    same way with all edges turned round: what a segment computes and does not store or keep is dominated from above;
-    what it stores last is in fast memory. Loads and stores together are bounded by what segments read and leave.
+    room for that value, and all others are less than T words.
     """
-    least = int(cdag.weights.min())
-    inputs, outputs = (int(cdag.weights[chosen].sum()) for chosen in (cdag.is_input(), cdag.is_output()))
-    loads, stores = (0, 1), (0, 1)
+    least, inputs = int(cdag.weights.min()), int(cdag.weights[cdag.is_input()].sum())
+    loads = (0, 1)
     for length in _LENGTHS:
         words = max(1, int(length * budget))
         dominators = (budget + words - 1) // least
         most, counted = found.most(dominators), found.counted(dominators)
-        beyond = math.ceil(words * counted / max(most, 1.0) * (1 - _ROUNDING) - inputs)
-        loads = max(loads, (beyond, words))
-        if found.is_reversible and not recompute:
-            beyond = math.ceil(words * counted / (most + dominators) * (1 - _ROUNDING) - outputs)
-            stores = max(stores, (beyond, words))
-    moved, words = (0, 1) if recompute else moved_at_least(found.between, budget, least)
-    apart, together = loads[0] + stores[0], moved - inputs - outputs
-    return Segments(max(apart, together), loads[1], stores[1], words if together > apart else 0)
+        loads = max(loads, (math.ceil(words * counted / max(most, 1.0) * (1 - _ROUNDING) - inputs), words))
+    return Segments(*loads)
 
 
 def moved_at_least(between: Callable[[int], tuple[float, int] | None], budget: int, least: int) -> tuple[int, int]:
     """Return what nodes of ``least`` weight and more move by what segments of them read and leave.
 
-    And how many words each of these segments moves. ``between`` is that of a :class:`Network`. No value is computed
-    twice. What a segment moves last is in fast memory at its end, and read by others if it was loaded: it counts once.
+    And how many words each of these segments moves. ``between`` is as :func:`most_between`. No value is computed twice.
+    What a segment moves last is in fast memory at its end, and read by others if it was loaded: it counts once.
     """
     moved, best = 0, 1
     for length in _LENGTHS:

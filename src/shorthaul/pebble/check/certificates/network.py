@@ -5,10 +5,6 @@
 start or loaded in it: every path from the first level meets one of them. D words dominate at most D log2 D nodes of a
 butterfly, D (D - 1) / 2 of a pyramid, and D^2 / 4 of the nodes of a stencil that are far enough from its ends. If that
 is M, the N nodes take at least ``loaded`` N / M words: the first segment, with fewer, starts with an empty memory.
-
-From above, butterflies and stencils look the same: of what a segment computes and neither keeps nor stores, all paths
-to the last level meet what it keeps or stores. So ``stored`` words of each segment, cut from the beginning, bound the
-stores, if no value is computed twice. The proofs stand in ``docs/pebble.md``.
 """
 
 from __future__ import annotations
@@ -36,21 +32,16 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     inputs = whole(part, "inputs", 2, len(nodes))
     levels = _levels(name, inputs, nodes)
     _are_linked(game, name, levels)
-    given, ends = game.cdag.given[levels[0]], game.cdag.is_output()[levels[-1]]
+    given = game.cdag.given[levels[0]]
     if not given.all():
         raise WrongError(f"nodes: {game.id(int(levels[0][~given][0]))} is no input")
     weights = game.cdag.weights[nodes]
     least = int(weights.min())
-    moved = 0
-    for key in ("loaded", "stored"):
-        words = whole(part, key, 1)
-        if key == "stored" and (name == "pyramid" or game.recompute or not ends.all()):
-            continue
-        known = int(game.cdag.weights[levels[0 if key == "loaded" else -1]].sum())
-        held = (game.budget + words - 1) // least
-        most, counted = _dominated(name, inputs, len(nodes) - inputs, held)
-        most = max(most, 1.0) if key == "loaded" else most + held
-        moved += max(0, math.ceil(words * counted / most * (1 - _ROUNDING)) - known)
+    words = whole(part, "loaded", 1)
+    held = (game.budget + words - 1) // least
+    most, counted = _dominated(name, inputs, len(nodes) - inputs, held)
+    known = int(game.cdag.weights[levels[0]].sum())
+    moved = max(0, math.ceil(words * counted / max(most, 1.0) * (1 - _ROUNDING)) - known)
     return Proven(moved, nodes)
 
 

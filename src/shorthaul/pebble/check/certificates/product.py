@@ -13,13 +13,16 @@ computed. Of what the term before reads, only operands are of use then. Each of 
 the end, or leaves a value in fast memory, beside what the term there reads, or stored. Values that stretches hand on
 join all stretches that meet a sum, so these are at most one more than such values. With ``begun`` as the price of a sum
 met beyond those found, and ``left`` of one left beyond what the memory holds, what a stretch comes to is minimised over
-c; all prices together are known, with ``left`` again for the sums that a term before completes. In the mean over all
-ways to cut, ``begun`` may be as much again: what the memory holds of sums at a cut is found by one stretch and left by
-another, then at a higher price than operands. Where these take its place, all runs of ``short`` terms, the one before
-among them, count, as often as the prices differ. With ``late``, no term before counts, and a term that no sum goes on
-to counts where the addition that reads it is made, the later one of two. With ``stored``, each computed operand that
-``readers`` terms or more read is stored, at this price per weight, unless it is there at a cut, or all its terms are in
-one stretch: then only the rest of its weight is charged there. The proof stands in ``bounds/segments.py``. With
+c; all prices together are known, with ``left`` again for the sums that a term before completes. With ``late``, no term
+before counts, and a term that no sum goes on to counts where the addition that reads it is made, the later one of two.
+With ``stored``, each computed operand that ``readers`` terms or more read is stored, at this price per weight, unless
+it is there at a cut, or all its terms are in one stretch: then only the rest of its weight is charged there.
+
+With ``products``, the number of a product for each term, coordinates are those of each product, with d = 1; its
+operands are on one side each, and a sum is in one. All U operands have at most m (1 - 1 / w) U^2 / 2 pairs that face
+each other, if two do so in m products at most, and w operands, not more, all face one another (Turan). So q terms of c
+sums have U >= q sqrt(2 / (m (1 - 1 / w) c)): the sum of sqrt(a b c) over the products is at most sqrt(c) times the root
+of the sum of a b. The proof stands in ``bounds/segments.py``. With
 ``rent``, and ``near``, none of these count (:mod:`rent`).
 """
 
@@ -39,6 +42,8 @@ from shorthaul.pebble.model import IntArray
 _ROUNDING = 5e-10
 #: Up to so many terms, operands are counted in whole numbers.
 _MOST_WHOLE = 256
+#: Kinds of operands of several products.
+_MOST_KINDS = 16
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -74,7 +79,8 @@ def proven(game: Game, part: Mapping[str, Any]) -> Proven:
     stores = _Stores(_price(part, "stored", 1, 0), whole(part, "readers", 1) if "readers" in part else 1)
     if stores.price and game.recompute:
         raise WrongError("stored: where values are computed again, none has to be stored")
-    rates = _Rates(weights, left, right, duplicates, is_symmetric, stores)
+    per_term = _operands_of_products(_products(part, len(terms)), left, right) if "products" in part else None
+    rates = _Rates(weights, left, right, duplicates, is_symmetric, stores, per_term)
     is_late = part.get("late", False) is True
     if stores.price and is_late:
         raise WrongError("stored: terms that are late have read their operands in other stretches")
@@ -88,7 +94,7 @@ def _rented(game: Game, part: Mapping[str, Any], columns: tuple[IntArray, ...], 
     terms, left, right, after, sums = columns
     duplicates, is_symmetric = _shape(part, left, right, sums)
     is_shared = len(np.intersect1d(left, right)) > 0
-    if duplicates > 1 or (is_shared and not is_symmetric):
+    if "products" in part or duplicates > 1 or (is_shared and not is_symmetric):
         raise WrongError("rent: an operand is in several slices")
     weights = game.cdag.weights.copy()
     np.add.at(weights, beside[:, 0], game.cdag.weights[beside[:, 1]])
@@ -183,6 +189,8 @@ def _shape(part: Mapping[str, Any], left: IntArray, right: IntArray, sums: IntAr
     if any(abs(one) > 2**40 for row in rows for one in row):
         raise WrongError("coordinates are too large")
     place = np.array(rows, dtype=np.int64)
+    if "products" in part:
+        return _shape_of_products(_products(part, len(left)), place, (left, right, sums)), False
     i, j, k = place.T
     if len(np.unique(place, axis=0)) < len(place):
         raise WrongError("coordinates: two terms have the same")
@@ -195,6 +203,49 @@ def _shape(part: Mapping[str, Any], left: IntArray, right: IntArray, sums: IntAr
     levels = np.unique(np.stack([np.append(left, right), np.append(k, k)]), axis=1)
     is_symmetric = len(two.T) == len(left) and len(levels.T) == len(np.union1d(left, right))
     return duplicates, is_symmetric and duplicates == 1
+
+
+def _products(part: Mapping[str, Any], terms: int) -> IntArray:
+    numbers = part["products"]
+    is_list = isinstance(numbers, list) and len(numbers) == terms
+    if not is_list or any(type(one) is not int or not 0 <= one <= terms for one in numbers):
+        raise WrongError("products must be integers from 0 on, as many as terms")
+    return np.array(numbers, dtype=np.int64)
+
+
+def _shape_of_products(products: IntArray, place: IntArray, ends: tuple[IntArray, IntArray, IntArray]) -> int:
+    """Check that coordinates tell all terms of each product, and that its ends tell theirs; return 1."""
+    left, right, sums = ends
+    for product in np.unique(products).tolist():
+        at = products == product
+        if np.isin(sums[at], sums[~at]).any() or np.isin(left[at], right[at]).any():
+            raise WrongError("products: a sum is in two, or an operand on both sides of one")
+        if len(np.unique(place[at], axis=0)) < np.count_nonzero(at):
+            raise WrongError("coordinates: two terms have the same")
+        for end, axes in ((left, (0, 2)), (right, (1, 2)), (sums, (0, 1))):
+            rows = np.column_stack([end[at], place[at][:, axes]])
+            if len(np.unique(rows, axis=0)) > len(np.unique(end[at])):
+                raise WrongError("coordinates: an operand or a sum stands for several")
+    return 1
+
+
+def _operands_of_products(products: IntArray, left: IntArray, right: IntArray) -> float:
+    """Return how many operands a term has at least, times the square root of the number of sums that are met."""
+    faced: dict[int, set[int]] = {}  # by operand, the operands of a product on one side that it faces, as numbers
+    for side, operands in enumerate((left, right)):
+        for number, operand in set(zip((2 * products + side).tolist(), operands.tolist(), strict=True)):
+            faced.setdefault(operand, set()).add(number)
+    kinds = sorted({tuple(sorted(one)) for one in faced.values()})
+    if len(kinds) > _MOST_KINDS:
+        raise WrongError("products: their operands are of too many kinds")
+    facing = np.array([[len({number ^ 1 for number in one} & set(other)) for other in kinds] for one in kinds])
+    cliques = {frozenset[int]()}
+    size = 0
+    while cliques := {
+        one | {at} for one in cliques for at in range(len(kinds)) if at not in one and facing[at, list(one)].all()
+    }:
+        size += 1
+    return math.sqrt(2 / (int(facing.max()) * (1 - 1 / size)))
 
 
 def _price(part: Mapping[str, Any], key: str, most: int, usual: float | None = None) -> float:
@@ -241,14 +292,18 @@ class _Rates:
     """
 
     def __init__(
-        self, weights: IntArray, left: IntArray, right: IntArray, duplicates: int, is_symmetric: bool, stores: _Stores
-    ) -> None:
+        self, weights: IntArray, left: IntArray, right: IntArray, duplicates: int, is_symmetric: bool, stores: _Stores,
+        per_term: float | None,
+    ) -> None:  # fmt: skip
         self._weights = int(weights[left].min()), int(weights[right].min())
         self._most = _largest(left), _largest(right)
         self._duplicates, self.stores = duplicates, stores
-        self._is_shared = len(np.union1d(left, right)) < len(np.unique(left)) + len(np.unique(right))
-        self._is_symmetric = self._is_shared and is_symmetric
+        is_shared = len(np.intersect1d(left, right)) > 0
+        if is_shared and per_term is None and not is_symmetric:
+            raise WrongError("coordinates: an operand is on both sides, but of several k, or twice with the same one")
+        self._is_symmetric = is_shared and is_symmetric
         self._most_of_both = _largest(np.append(left, right))
+        self._per_term = per_term  # operands of several products, by the square root of the sums met
 
     def of(self, sums: int) -> FloatArray:
         """Return the least weight per term where so many sums are met, shape (sums,), from one sum on."""
@@ -263,13 +318,14 @@ class _Rates:
             least = np.maximum(self._sliced(whole, beyond), 2 / self._most_of_both - 2 * counts / readers)
             found: FloatArray = weight * least
             return found
-        share = 0.5 if self._is_shared else 1.0
-        counts = np.where((self._duplicates + self._is_shared) * met >= readers, price, 0.0)
-        all_of_them = self._by_faces(met, share)
         one, other = self._weights
-        # Of both sides, each term has two operands that may count less; else one in so many terms on each side.
+        if self._per_term is None:
+            all_of_them = self._by_faces(met)
+        else:
+            all_of_them = min(one, other) * np.maximum(self._per_term / np.sqrt(met), 2 / self._most_of_both)
+        counts = np.where((self._duplicates + (self._per_term is not None)) * met >= readers, price, 0.0)
         rates: FloatArray = all_of_them - counts * np.minimum(all_of_them, (one + other) / readers)
-        if self._is_shared or self._duplicates > 1:
+        if self._per_term is not None or self._duplicates > 1:
             return rates
         few = min(sums, _MOST_WHOLE)
         whole = np.array([self._operands(terms) / terms for terms in range(1, few + 1)])
@@ -306,12 +362,12 @@ class _Rates:
         found: FloatArray = np.append(known, np.minimum(beyond[len(known) :], known[-1]))
         return found
 
-    def _by_faces(self, met: IntArray, share: float) -> FloatArray:
+    def _by_faces(self, met: IntArray) -> FloatArray:
         """Return the least weight of x left and y right operands per term.
 
-        x y >= 1 / (d c), and both are as many as the terms of one operand allow; ``share`` of each counts.
+        x y >= 1 / (d c), and both are as many as the terms of one operand allow.
         """
-        heavy, other = (share * weight for weight in self._weights)
+        heavy, other = self._weights
         least, fewest = (1 / most for most in self._most)
         area = 1 / (self._duplicates * met)
         x = np.maximum(least, np.sqrt(area * other / heavy))
@@ -332,28 +388,20 @@ class _Stretches:
         self._unit = math.gcd(*weights.tolist())
         self._terms, self._sums = len(sums), len(np.unique(sums))
         self._stretch = whole(part, "stretch", 1)
-        begun, left = _price(part, "begun", 2 * value), _price(part, "left", value)
-        if begun + left > 2 * value:
-            raise WrongError("begun: with left it is more than twice what a value weighs")
+        begun, left = _price(part, "begun", value), _price(part, "left", value)
         self._known = self._sums * (begun + left)
-        self._short = whole(part, "short", 1) if "short" in part else 1
-        if self._short > self._terms:
-            raise WrongError("short: there are not so many terms")
         spare = game.budget % self._unit  # no words fit there
         self._rooms = [room - spare for room in rooms[0]]
         met = np.arange(1, self._sums + 1)
         price = rates.stores.price
         spared = np.minimum(met, (rooms[1] - spare) // value)
         self._priced = (begun + left) * met - max(0.0, left - price * value) * spared
-        self._extra = max(0.0, begun / value - 1)  # what a sum there is worth beyond an operand
-        self._in_memory = 1 + price + self._extra  # what a word that is there at a cut is worth
+        self._in_memory = 1 + price  # what a word that is there at a cut is worth
         is_late = part.get("late") is True
         most = value if is_late else math.inf  # for a value there that was a term before
         self._before, self._again = (0, 0.0) if is_late else (1, left)
         self._rates, self._limits = np.minimum(rates.of(self._sums), most), met * _largest(sums)
         self._is_whole = price in (0, 1)
-        rates.stores = _Stores(0, 1)  # short stretches know of none
-        self._few = min(float(rates.of(min(self._short, self._sums))[-1]), most)
 
     def _least(self, terms: int) -> float:
         """Return what so many terms come to at least, their operands in units of weight if each counts whole or not."""
@@ -373,9 +421,7 @@ class _Stretches:
         room = self._in_memory * max(self._rooms)
         each = self._least(min(self._terms, self._stretch + self._before))
         from_end = self._least(first) + cuts * (each - room - self._again) - known
-        few = math.ceil(self._short * self._few / self._unit - 5e-8) * self._unit
-        together = self._terms * (each + self._extra * few) - self._in_memory * sum(self._rooms)
-        together -= self._stretch * known + self._sums * self._again
-        in_the_mean = together / (self._stretch + self._extra * (self._short - self._before))
+        together = self._terms * each - self._in_memory * sum(self._rooms) - self._sums * self._again
+        in_the_mean = together / self._stretch - known
         moved = max(from_end, in_the_mean) if self._stretch <= self._terms else from_end
         return max(0, math.ceil(moved * (1 - _ROUNDING) - operands))

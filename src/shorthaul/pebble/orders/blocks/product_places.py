@@ -7,6 +7,7 @@ numbered in the order in which the graph can come to them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,9 +38,24 @@ def products(cdag: Cdag, *, search: Search) -> Iterator[Piece]:
             break  # large ones come first
         after = np.full(cdag.n, -1)
         after[found.accumulators] = found.after
-        after = after[found.terms]  # products alone all come at one level: what they are added into does not
-        mean = level[found.terms] + np.where(after < 0, level[found.terms] + 1, level[after])
-        yield _with_others(cdag, found, _numbered(found, mean))
+        for one in _apart(found, level):
+            then = after[one.terms]  # products alone all come at one level: what they are added into does not
+            mean = level[one.terms] + np.where(then < 0, level[one.terms] + 1, level[then])
+            yield _with_others(cdag, one, _numbered(one, mean))
+
+
+def _apart(found: Contraction, level: IntArray) -> Iterator[Contraction]:
+    """Yield the terms of each product by itself if one begins after another has ended, else all as one product."""
+    numbers = range(int(found.products.max()) + 1)
+    ends = [level[found.terms[found.products == number]] for number in numbers]
+    is_at_once = max(one.min() for one in ends) <= min(one.max() for one in ends)
+    if found.whole is not None and (found.whole.duplicates == 1 or is_at_once):
+        yield found.whole
+        return
+    for number in numbers:
+        at = found.products == number
+        rows = {name: getattr(found, name)[at] for name in ("terms", "pairs", "places")}
+        yield replace(found, is_shared=found.is_shared and not found.products.any(), **rows)
 
 
 def _numbered(found: Contraction, level: IntArray) -> IntArray:
