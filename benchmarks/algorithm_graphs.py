@@ -208,7 +208,7 @@ def training(width: int, depth: int, batch: int) -> Graph:
     for rows, before in zip(weights[::-1], values[-2::-1], strict=True):
         columns = [list(column) for column in zip(*rows, strict=True)]
         for r, c in product(range(width), repeat=2):
-            terms = [(slope[r], x[c]) for slope, x in zip(slopes, before, strict=True)]
+            terms: list[tuple[int, ...]] = [(slope[r], x[c]) for slope, x in zip(slopes, before, strict=True)]
             graph.node(rows[r][c], chain(graph, terms))
         if before is not values[0]:
             pairs = zip([layer(graph, columns, slope) for slope in slopes], before, strict=True)
