@@ -187,7 +187,7 @@ MOST_SMALL_PARAMETERS = 3
 #: Sets of such parameters.
 MOST_SMALL_SETS = 4
 #: Kernels with which sums of exponents are compared.
-MOST_COMPARED_KERNELS = 3
+MOST_COMPARED_KERNELS = 5
 #: Loops of two statements that may stand for one another in any order.
 MOST_MERGED_LOOPS = 4
 #: Loops of a statement whose levels may be skewed.

@@ -253,8 +253,7 @@ def _share(left: Sequence[Graph]) -> float:
 
     What copies of values hide from the first ones is told of the last ones.
     """
-    number = sum(not item.is_last for item in left)
-    return 1 / (number + 1) if number > 1 else 1.0
+    return 1 / (len(left) + 1) if len(left) > 1 else 1.0
 
 
 def _added(parts: Sequence[SubBound], sums: Sequence[tuple[int, ...]]) -> list[sympy.Expr]:

@@ -201,8 +201,7 @@ def _remainder(
     if isinstance(item, Fixed):
         return item.less(taken)
     with limited(PARTITION_OPERATIONS):
-        limit = item.argument.exponents.limit
-        again = partition(item.argument.parts, taken, symmetric=symmetric, limited_by=limit)
+        again = partition(item.argument.parts, taken, symmetric=symmetric)
     if again is None or not again.spill.intersect(taken).is_empty():
         return None
     return candidate(again, flow, item.instances)

@@ -5,7 +5,7 @@ is read with two of its values, the graph falls into copies without common verti
 
 *Copied values.* Every vertex that only copies one value is one vertex with what it copies.
 
-*Names.* These do not change a graph, but what arguments see (``names``, ``lattices``).
+*Names.* These do not change a graph, but what arguments see (``names``).
 
 ``Lemma (places)`` says why a bound on the loads beyond the first ones of inputs holds for the program too.
 """
@@ -20,7 +20,6 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.graph_certificate import Step, in_slices, placed
-from shorthaul.affine.bounds.lattices import by_remainders
 from shorthaul.affine.bounds.names import renamed
 from shorthaul.affine.bounds.partition.parts import union_of_maps
 from shorthaul.affine.effort import limited, step
@@ -38,7 +37,7 @@ class Graph:
     """A data flow that stands for that of a program: its bound counts ``times``; ``notes`` and ``lemmas`` say why.
 
     ``only_waits``: only arguments on what waits at one event hold for it. ``derived`` says how it is made, step by
-    step, as a certificate holds it. ``is_last``: it takes the effort that the others leave.
+    step, as a certificate holds it.
     """
 
     flow: DataFlow
@@ -47,7 +46,6 @@ class Graph:
     lemmas: tuple[Lemma, ...] = ()
     only_waits: bool = False
     derived: tuple[Step, ...] = ()
-    is_last: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -76,20 +74,16 @@ def graphs(first: Graph) -> Iterator[Graph]:
         derived = (*last.derived, placed(last.flow, merged[1], copies=merged[1].keys()))
         last = replace(last, flow=merged[0], notes=(*last.notes, note), derived=derived, lemmas=_with_places(last))
         yield last
-    for make, why in ((renamed, "have other names"), (by_remainders, "are named by quotients and remainders")):
-        other = None
-        with suppress(isl.Error), limited(GRAPH_OPERATIONS):
-            other = make(last.flow)
-        if other is not None:
-            made, places = other
-            listed = "; ".join(str(item).split("{ ")[-1].removesuffix(" }") for item in places.values())
-            note = f"The vertices {why}, which does not change the graph: {listed}."
-            derived = (
-                *last.derived,
-                placed(last.flow, {name: isl.UnionMap.from_map(item) for name, item in places.items()}),
-            )
-            notes, is_last = (*last.notes, note), make is by_remainders
-            yield replace(last, flow=made, notes=notes, derived=derived, lemmas=_with_places(last), is_last=is_last)
+    other = None
+    with suppress(isl.Error), limited(GRAPH_OPERATIONS):
+        other = renamed(last.flow)
+    if other is not None:
+        made, places = other
+        listed = "; ".join(str(item).split("{ ")[-1].removesuffix(" }") for item in places.values())
+        note = f"The vertices have other names, which does not change the graph: {listed}."
+        relations = {name: isl.UnionMap.from_map(item) for name, item in places.items()}
+        derived = (*last.derived, placed(last.flow, relations))
+        yield replace(last, flow=made, notes=(*last.notes, note), derived=derived, lemmas=_with_places(last))
 
 
 def _with_places(graph: Graph) -> tuple[Lemma, ...]:

@@ -85,6 +85,7 @@ class Argument:
     sources: isl.UnionSet
     spill: isl.UnionSet
     ends: isl.UnionMap  #: sources that no event is for, with ends of lines that they are or read
+    windows: tuple[tuple[Space, str] | None, ...]  #: finer kernels, and in how many of their classes one class is
     given: Mapping[str, Any]
 
     @property
@@ -110,6 +111,16 @@ class Argument:
         """Return rows whose values tell the classes of a family apart."""
         return across(self.kernels[family], self.width)
 
+    def finer(self, family: int) -> Space:
+        """Return the kernel of the projection whose classes are counted."""
+        window = self.windows[family]
+        return self.kernels[family] if window is None else window[0]
+
+    def told_apart(self, family: int, sizes: Mapping[str, int]) -> Number:
+        """Return in how many classes of the finer projection those of a class of the family are."""
+        window = self.windows[family]
+        return Fraction(1) if window is None else value_of(window[1], sizes)
+
     @cached_property
     def inner(self) -> isl.UnionMap:
         """Own vertex -> the instances on whose paths it is."""
@@ -127,7 +138,7 @@ class Argument:
         if self.moved is None:
             return False
         row = [int(at == self.moved) for at in range(self.width)]
-        return spanned([*self.kernels[family], row]) != self.kernels[family] and self._have_common(family)
+        return spanned([*self.finer(family), row]) != self.finer(family) and self._have_common(family)
 
     def _have_common(self, family: int) -> bool:
         own = [part.vertices(family) for part in self.parts]
@@ -148,6 +159,7 @@ def argument_of(given: Mapping[str, Any], reads: Reads) -> Argument:
             isl.UnionSet(str(given["sources"])),
             isl.UnionSet(str(given["spill"])),
             _ends(given.get("ends"), len(parts[0].order)),
+            tuple(map(_window, given.get("windows", [None] * len(kernels)))),
             given,
         )
     except (KeyError, TypeError, ValueError, AttributeError, isl.Error) as error:
@@ -157,7 +169,8 @@ def argument_of(given: Mapping[str, Any], reads: Reads) -> Argument:
     rows = all(len(row) == width for space in given["kernels"] for row in space)
     if [list(map(list, space)) for space in kernels] != given["kernels"]:
         raise InputError("must be in reduced echelon form, without common factors", place="kernels")
-    if not (alike and rows and len(made.folds) == len(kernels) == count and made.moved in {None, *range(width)}):
+    alike = alike and len(made.windows) == len(made.folds) == len(kernels) == count
+    if not (alike and rows and made.moved in {None, *range(width)}):
         raise InputError("does not have as many families or coordinates everywhere", place="part")
     return made
 
@@ -168,6 +181,12 @@ def _ends(given: Mapping[str, Any] | None, width: int) -> isl.UnionMap:
     if not isinstance(given["price"], int) or given["price"] < 0 or any(len(row) != width for row in given["slices"]):
         raise ValueError("the price of an end is no whole number, or a slice not told by all coordinates")
     return isl.UnionMap(str(given["relation"]))
+
+
+def _window(given: Mapping[str, Any] | None) -> tuple[Space, str] | None:
+    if given is None:
+        return None
+    return spanned([[int(value) for value in row] for row in given["kernel"]]), str(given["points"])
 
 
 def _part(given: Mapping[str, Any], chains: Sequence[Any], own: frozenset[str], reads: Reads) -> Part:
@@ -334,24 +353,23 @@ def _to_be_apart(item: Argument) -> list[tuple[int, int]]:
 
 
 def wrong_numbers(item: Argument) -> Iterator[str]:
-    """Yield what does not hold of exponents and weights."""
+    """Yield what does not hold of windows, exponents and weights."""
+    if any(item.windows) and any(item.given.get(name) for name in ("symmetry", "mirrored", "hourglass", "ends")):
+        yield "windows go with exponents only"
+    for family, space in enumerate(item.kernels):
+        if spanned([*space, *item.finer(family)]) != space:
+            yield f"family {family}: the window's projection does not tell all classes apart"
     if item.given["symmetry"] is not None:
         yield from _wrong_symmetry(item)
         return
-    exponents, kernels = list(map(Fraction, item.given["exponents"])), list(item.kernels)
-    few = item.given["few_values"]
-    if few is not None:
-        chosen = {int(at) for at in few["coordinates"]}
-        rows = [[int(at == other) for at in range(item.width)] for other in range(item.width) if other not in chosen]
-        kernels.append(spanned(rows))
-        exponents.append(Fraction(few["exponent"]))
-    problem = unmet(kernels, exponents, item.width)
+    exponents = list(map(Fraction, item.given["exponents"]))
+    problem = unmet([item.finer(family) for family in range(len(item.chains))], exponents, item.width)
     if problem is not None:
         yield problem
     shares = [Fraction(share) for share in item.given["shares"]]
     if sum(shares) != 1 or any(share < 0 for share in shares) or len(shares) != len(item.given["cliques"]):
         yield "the shares of the inequalities are no weights of sum 1"
-    if sum(exponents[: len(item.chains)]) <= 1:
+    if len(exponents) != len(item.chains) or sum(exponents) <= 1:
         yield "the exponents add up to 1 or less"
 
 
@@ -401,14 +419,10 @@ def _most_without_own(item: Argument, sizes: Mapping[str, int], K: Number) -> Nu
     U = power(combined(ast.Div, K, sigma), sigma)
     for family, s in enumerate(exponents):
         shares = zip(item.given["shares"], item.given["cliques"], strict=True)
-        weight = (
-            sum((Fraction(share) for share, clique in shares if family in clique), Fraction(0)) / item.folds[family]
-        )
+        added = sum((Fraction(share) for share, clique in shares if family in clique), Fraction(0))
+        weight = combined(ast.Div, added / item.folds[family], item.told_apart(family, sizes))
         if s and not weight:
             raise InputError("gives a weight of 0 to a family with an exponent", place="shares")
         if s:
-            U = combined(ast.Mult, U, power(s / weight, s))
-    few = item.given["few_values"]
-    if few is not None:
-        U = combined(ast.Mult, U, power(value_of(str(few["points"]), sizes), Fraction(few["exponent"])))
+            U = combined(ast.Mult, U, power(combined(ast.Div, s, weight), s))
     return U

@@ -38,6 +38,7 @@ from shorthaul.affine.check.partition_inequalities import (
     weight_of,
     wrong_width,
 )
+from shorthaul.affine.check.subspaces import Space, across
 
 
 def operands_of(execution: Execution) -> dict[Vertex, set[Vertex]]:
@@ -83,6 +84,7 @@ def wrong_at(
     everything: set[Vertex] = set()
     owners: list[set[Vertex]] = [set() for _ in item.chains]
     classes: list[dict[Vertex, set[tuple[int, ...]]]] = [defaultdict(set) for _ in item.chains]
+    placed: list[tuple[int, Part, Any]] = []
     inner: set[tuple[Vertex, Vertex]] = set()
     total = 0
     for number, part in enumerate(item.parts):
@@ -92,9 +94,10 @@ def wrong_at(
         if not inside:
             continue
         rows = np.array([row for _, row in inside], dtype=np.int64)
+        placed.append((number, part, rows))
         members = set(inside)
         for family in range(len(item.chains)):
-            values = _classes(item, part, family, rows)
+            values = _classes(item, part, item.kernels[family], rows)
             of_class = dict(zip(inside, values, strict=True))
             for vertex, path in zip(inside, _paths(part, family, inside, rows, sizes), strict=True):
                 if not _follows_reads(vertex, path, operands):
@@ -113,6 +116,7 @@ def wrong_at(
                     yield f"the path of family {family} that ends in {vertex} begins outside of the sources"
                 elif of_class[last] != of_class[vertex]:
                     yield f"the chain of family {family} that ends in {vertex} leads into another class"
+    yield from _wrong_windows(item, placed, sizes)
     yield from _meeting(item, owners, classes)
     alone = Counter(one for one, _ in inner)
     if max(alone.values(), default=0) > item.times_own or alone.keys() & (sources | everything):
@@ -159,10 +163,23 @@ def _paths(
     return paths
 
 
-def _classes(item: Argument, part: Part, family: int, rows: Any) -> list[tuple[int, ...]]:
+def _classes(item: Argument, part: Part, space: Space, rows: Any) -> list[tuple[int, ...]]:
     placed = rows[:, list(part.order)]
-    matrix = np.array(item.classes(family), dtype=np.int64)
+    matrix = np.array(across(space, item.width), dtype=np.int64)
     return [tuple(row) for row in (placed @ matrix.reshape(-1, item.width).T).tolist()]
+
+
+def _wrong_windows(item: Argument, placed: Sequence[tuple[int, Part, Any]], sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield families of which a class is in more classes of the finer projection than is said."""
+    for family in (at for at, window in enumerate(item.windows) if window):
+        found: dict[tuple[int, ...], set[tuple[int, ...]]] = defaultdict(set)
+        for number, part, rows in placed:
+            apart = number * item.has_classes_apart(family)
+            finer = _classes(item, part, item.finer(family), rows)
+            for coarse, one in zip(_classes(item, part, item.kernels[family], rows), finer, strict=True):
+                found[*coarse, apart].add(one)
+        if max(map(len, found.values()), default=0) > item.told_apart(family, sizes):
+            yield f"a class of family {family} is in more classes of its window than is said"
 
 
 def _meeting(
@@ -188,16 +205,6 @@ def wrong_counts(
     """Yield formulas of an argument that are not what is counted at ``sizes``, or do not follow."""
     yield from other_counts(item.given, {"instances_count": instances}, sizes)
     yield from other_counts(item.given, {"sources_count": sources}, sizes, at_least=True)  # more only lower the bound
-    few = item.given["few_values"]
-    if few is not None:
-        for part in item.parts:
-            kept = {part.order[at] for at in few["coordinates"]}
-            others = [at for at in reversed(range(item.width)) if at not in kept]
-            alone = fixed(part.domain, sizes)
-            for at in others:
-                alone = alone.project_out(isl.dim_type.set, at, 1)
-            if int(alone.count_val().to_python()) > value_of(str(few["points"]), sizes):
-                yield "the coordinates of few values take more of them"
     if item.given["hourglass"] is not None and instances:
         yield from wrong_width(item, sizes)
     if item.given.get("ends") is not None:

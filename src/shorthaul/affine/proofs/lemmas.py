@@ -103,6 +103,19 @@ The first inequality is the theorem cited. The second is its largest value under
 of the product is concave, and Lagrange's condition s_q / |phi_q| = m w_q gives |phi_q| = s_q K / (sigma w_q).""",
 )
 
+WINDOWS = Lemma(
+    "windows",
+    """\
+Let phi be a linear map on Z^d with the kernel M, D a finite set in which a coordinate x takes n values and its last is
+W - 1 above its first, and g a divisor of x in all integer vectors of M. Then the points of D in one class of phi have
+at most min(n, floor((W - 1) / g) + 1) values of x. So they are in at most as many classes of the map whose kernel are
+the vectors of M with x = 0; for several coordinates, in at most the product of these numbers.""",
+    """\
+Two points of a class differ by an integer vector of M, so their values of x by a multiple of g, and by W - 1 at most.
+Those in which the values of all these coordinates agree differ by a vector of M that is 0 there: they are in one class
+of the finer map.""",
+)
+
 FINISHED_SUMS = Lemma(
     "finished sums",
     """\

@@ -6,19 +6,20 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial
 
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.partition.brascamp_lieb import Limit, few_values, joined, least_sum
+from shorthaul.affine.bounds.partition.brascamp_lieb import least_sum
 from shorthaul.affine.bounds.partition.k_partition import BAND, Partition, partition
 from shorthaul.affine.bounds.partition.line_ends import best_beside_ends, with_line_ends
 from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, partition_certificate, projections_of, steps_of
 from shorthaul.affine.bounds.partition.parts import Ground, Part, box_points, sets_of, thickness, union_of, with_own
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
+from shorthaul.affine.bounds.partition.windows import Window, few_values, joined, supports, window
 from shorthaul.affine.effort import limited, remembered, step, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import (
     Cardinality,
@@ -77,7 +78,7 @@ def instances(small: tuple[str, ...] = (), sets: Iterable[tuple[str, ...]] = ())
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A K-partition argument, and at the instances the points of its domains and what few values do to U.
+    """A K-partition argument, and at the instances the points of its domains and what windows do to U.
 
     ``factors`` are relative to those in the argument's own coefficient. ``count`` gives its formulas, None where its
     sets are in too many pieces for a formula anybody reads.
@@ -105,8 +106,7 @@ class Candidate:
         Of all T the largest T / U(S + T) is that of the leading term; rounding adds up to S.
         """
         points = sum(_count(part).at(sizes) for part in self.argument.parts)
-        limit = self.argument.exponents.limit
-        factor = 1.0 if limit is None else limit.factor(sizes) / limit.factor()
+        factor = self.argument.window_factor(sizes)
         power = sizes["S"] ** float(1 - self.argument.exponents.sigma)
         return float(points * self.argument.coefficient() * power / factor)
 
@@ -116,8 +116,7 @@ def candidate(argument: Partition, flow: DataFlow, where: tuple[Instance, ...]) 
     counts = [_count(part) for part in argument.parts]
     at = [item.sizes(flow.program.parameters) for item in where]
     points = tuple(sum(count.at(sizes) for count in counts) for sizes in at)
-    limit = argument.exponents.limit
-    factors = tuple(1.0 if limit is None else limit.factor(sizes) / limit.factor() for sizes in at)
+    factors = tuple(map(argument.window_factor, at))
     return Candidate(argument, points, factors, where, cache(partial(_formulas, argument, flow)))
 
 
@@ -189,17 +188,29 @@ def _of_statement(
     if dimensions < 2:
         return
     usable = usable_paths(flow, statement)
-    yield from _of_paths(flow, statement, usable, None, where, symmetric=symmetric)
+    yield from _of_paths(flow, statement, usable, where, symmetric=symmetric)
     known: set[tuple[int, ...]] = set()
     with_others = joined(path.kernel for path in usable)
     for item in where:
         sizes = item.sizes(flow.program.parameters)
-        alone = [few_values(domain, item.small, sizes, (at,)) for at in range(dimensions)]
-        for chosen in _choices({at: found.typical for at, found in enumerate(alone) if found is not None}, with_others):
-            limit = few_values(domain, item.small, sizes, chosen)
-            if limit is not None and len(chosen) < dimensions and chosen not in known:
+        extents = few_values(domain, item.small)
+        # a chain over few values has a source for every few instances
+        longer = [path for path in usable if not path.is_chain or not supports(path.kernel) <= extents.keys()]
+        for chosen in _choices({at: extent.values.at(sizes) for at, extent in extents.items()}, with_others):
+            if chosen not in known:
                 known.add(chosen)
-                yield from _of_paths(flow, statement, usable, limit, where, symmetric=False)
+                made = partial(window, dimensions=dimensions, extents=extents, sizes=sizes)
+                paths = [_with_window(path, made, chosen, {*chosen} - with_others) for path in longer]
+                yield from _of_paths(flow, statement, paths, where, symmetric=False)
+
+
+def _with_window(path: Path, make: Callable[..., Window | None], chosen: Collection[int], alone: set[int]) -> Path:
+    """Return a path with its window, on coordinates that its kernel joins with others, and on those ``alone``.
+
+    A chain along these would have a source for every few instances.
+    """
+    told = [at for at in chosen if at in joined([path.kernel]) or (at in alone and not path.is_chain)]
+    return replace(path, window=make(path.kernel, chosen=told))
 
 
 def _choices(values: Mapping[int, float], with_others: Collection[int]) -> Iterator[tuple[int, ...]]:
@@ -222,7 +233,6 @@ def _of_paths(
     flow: DataFlow,
     statement: str,
     usable: Sequence[Path],
-    limit: Limit | None,
     where: tuple[Instance, ...],
     *,
     symmetric: bool,
@@ -234,12 +244,13 @@ def _of_paths(
     chosen = []
     known: dict[tuple[Subspace, ...], Fraction | None] = {}
     for subset in _subsets(usable, dimensions, symmetric=symmetric):
-        kernels = tuple(path.kernel for path in subset)
+        kernels = tuple(path.classes for path in subset)
         if kernels not in known:
             step()
-            known[kernels] = least_sum(kernels, dimensions, limit)
-            if limit is not None and known[kernels] == least_sum(kernels, dimensions):
-                known[kernels] = None  # few values leave nothing to the others
+            known[kernels] = least_sum(kernels, dimensions)
+            plain = tuple(path.kernel for path in subset)
+            if plain != kernels and known[kernels] == least_sum(plain, dimensions):
+                known[kernels] = None  # windows leave nothing to the others
         sigma = known[kernels]
         if sigma is not None and sigma > 1:
             chosen.append((sigma, subset))
@@ -252,7 +263,7 @@ def _of_paths(
     for sigma, subset in sorted(chosen, key=lambda item: (item[0], len(item[1])))[:MOST_PATH_SETS]:
         if sigma > least:
             break
-        spaces = frozenset(path.kernel for path in subset)
+        spaces = frozenset(path.classes for path in subset)
         if alike[spaces] >= MOST_ARGUMENTS:  # what more paths of these tell, all of them do
             continue
         domains = frozenset(str(path.domain) for path in subset)
@@ -264,8 +275,8 @@ def _of_paths(
         ground = grounds[domains]
         if ground is not None:
             whole = Part(statement, ground.domain, subset, order, ground=ground)
-            made = partial(_of_part, whole, flow, limit, where, symmetric=symmetric)
-            several = remembered(flow.known, (_of_part, subset, limit, symmetric), partial(_listed, made))
+            made = partial(_of_part, whole, flow, where, symmetric=symmetric)
+            several = remembered(flow.known, (_of_part, subset, symmetric), partial(_listed, made))
             found += several
             alike[spaces] += len(several)
     found.sort(key=lambda item: -item.worth(0))
@@ -283,21 +294,19 @@ def _widened(
     """
     plain = (item for item in found if item.argument.symmetry is None and not item.argument.parts[0].own)
     for item in itertools.islice(plain, 1):
-        part, limit = item.argument.parts[0], item.argument.exponents.limit
-        kernels = {path.kernel for path in part.paths}
-        paths = tuple(path for path in usable if path.kernel in kernels)
+        part = item.argument.parts[0]
+        kernels = {path.classes for path in part.paths}
+        paths = tuple(path for path in usable if path.classes in kernels)
         common = part.domain
         for path in paths:
             common = common.intersect(path.domain)
         if len(paths) > len(part.paths) and thickness(common) == len(part.order):
             whole = Part(part.statement, common.coalesce(), paths, part.order)
-            made = _of_part(whole, flow, limit, where, symmetric=False)
+            made = _of_part(whole, flow, where, symmetric=False)
             yield from (one for one in made if one.worth(0) > LEAST_GAIN * item.worth(0))
 
 
-def _of_part(
-    whole: Part, flow: DataFlow, limit: Limit | None, where: tuple[Instance, ...], *, symmetric: bool
-) -> Iterator[Candidate]:
+def _of_part(whole: Part, flow: DataFlow, where: tuple[Instance, ...], *, symmetric: bool) -> Iterator[Candidate]:
     """Yield the argument on a part, and the one without own vertices of instances if that is better."""
     best = 0.0
     for has_own in (False, True):
@@ -306,7 +315,7 @@ def _of_part(
                 part = with_own([whole])[0] if has_own else whole
                 if has_own and not part.own:
                     return
-                argument = partition([part], isl.UnionSet("{ }"), symmetric=symmetric, limited_by=limit)
+                argument = partition([part], isl.UnionSet("{ }"), symmetric=symmetric)
             made = None if argument is None else candidate(argument, flow, where)
         except isl.Error:
             continue
@@ -370,8 +379,8 @@ def sub_bound(argument: Partition, flow: DataFlow, events: int | None = None) ->
         U *= rational(base) ** rational(exponent)
     if argument.symmetry is not None:
         U /= sympy.sqrt(2)
-    if exponents.limit is not None:
-        U *= exponents.limit.points ** rational(exponents.limit.exponent)
+    for one, s in argument.windows():
+        U *= (one.points / one.typical) ** rational(s)
     U = sympy.powsimp(sympy.expand_power_base(simplest(U), force=True))
     U += argument.times_own * K
     value = least_events(size / U, T) - sources

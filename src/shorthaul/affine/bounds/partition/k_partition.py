@@ -34,27 +34,29 @@ are; with any other kernel the parts have different classes, and a vertex that m
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import islpy as isl
+import sympy
 
-from shorthaul.affine.bounds.partition.brascamp_lieb import Exponents, Limit, best_exponents
+from shorthaul.affine.bounds.partition.brascamp_lieb import Exponents, best_exponents
 from shorthaul.affine.bounds.partition.parts import (
     Part,
-    as_union,
     goes_on,
     sets_of,
+    sources_and_spill,
     thickness,
     times_own,
-    union_of,
     united,
     vertices_of,
     with_own,
 )
-from shorthaul.affine.bounds.partition.paths import Path
+from shorthaul.affine.bounds.partition.windows import Window
 from shorthaul.affine.effort import step
+from shorthaul.affine.integer_sets.counting import rational
 from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span, unit
 from shorthaul.affine.tuning import CHEAP_STEP
 
@@ -82,7 +84,8 @@ class LineEnds:
 class Partition:
     """A K-partition argument, ready to be counted.
 
-    ``kernels`` are those of the families in the common space, ``folds`` by how many classes one vertex may be shared,
+    ``kernels`` are those of the families in the common space, ``folds`` by how many classes one vertex may be shared
+    (where there is a window, of the projection without it),
     ``cliques`` the sets of families with disjoint vertices.
     ``sources`` and ``spill`` are the sets of the argument. Own vertices are of ``times_own`` instances at most.
     ``moved`` is a coordinate along which parts that meet are moved apart. A family of which two parts have common
@@ -119,8 +122,31 @@ class Partition:
         """The number of coordinates of the common space."""
         return len(self.parts[0].order)
 
+    @property
+    def has_windows(self) -> bool:
+        """True if a family has a window."""
+        return any(path.window is not None for path in self.parts[0].paths)
+
+    def windows(self) -> Iterator[tuple[Window, Fraction]]:
+        """Yield the windows of families with their exponents, if these are not 0."""
+        for path, s in zip(self.parts[0].paths, self.exponents.s, strict=True):
+            if path.window is not None and s:
+                yield path.window, s
+
+    def weights(self) -> tuple[sympy.Expr, ...]:
+        """Return the weights of the families in the sum of their classes, as formulas."""
+        paths = self.parts[0].paths
+        return tuple(
+            rational(beta) if path.window is None else rational(beta * path.window.typical) / path.window.points
+            for path, beta in zip(paths, self.exponents.beta, strict=True)
+        )
+
+    def window_factor(self, sizes: Mapping[str, int]) -> float:
+        """Return how many times U is at ``sizes`` what it is for typical windows."""
+        return float(math.prod(one.factor(sizes) ** float(s) for one, s in self.windows()))
+
     def coefficient(self) -> float:
-        """Return c such that the bound behaves like c |D| / S^(sigma - 1)."""
+        """Return c such that the bound behaves like c |D| / S^(sigma - 1) where windows are typical."""
         factor = 2**0.5 if self.symmetry is not None or self.far else 1.0
         return self.exponents.coefficient() * factor
 
@@ -130,14 +156,12 @@ def partition(
     forbidden: isl.UnionSet,
     *,
     symmetric: bool,
-    limited_by: Limit | None = None,
     along: int | None = None,
 ) -> Partition | None:
     """Return the argument for ``parts`` with vertices outside ``forbidden``, or None if it does not work.
 
-    With ``limited_by``, the projection onto coordinates of few values is used too. Domains are trimmed by thin sets
-    where two families would otherwise share vertices. Parts that meet are moved apart, where nothing else helps the
-    coordinate ``along``.
+    Domains are trimmed by thin sets where two families would otherwise share vertices. Parts that meet are moved apart,
+    where nothing else helps the coordinate ``along``.
     """
     if any(part.own for part in parts):
         parts = with_own(parts)
@@ -166,14 +190,16 @@ def partition(
     vertices = [vertices_of(trimmed, family) for family in range(count)]
     apart = {(a, b) for a, b in itertools.combinations(range(count), 2) if not _meet(trimmed, a, b)}
     cliques = _cliques(count, apart)
-    exponents = best_exponents(kernels, len(parts[0].order), cliques, limited_by, tuple(folds))
+    windows = [path.window for path in parts[0].paths]
+    typical = [fold if one is None else fold * one.typical for fold, one in zip(folds, windows, strict=True)]
+    exponents = best_exponents(kernels, len(parts[0].order), cliques, tuple(typical))
     if exponents is None:
         return None
     sources, kept = sources_and_spill(trimmed, vertices)
     spill = united([kept, *(part.own_vertices for part in trimmed)])
     result = Partition(trimmed, kernels, tuple(folds), cliques, exponents, sources.coalesce(), spill, moved=moved)
     result = replace(result, times_own=times_own(trimmed))
-    if symmetric and limited_by is None:
+    if symmetric and not any(windows):
         return _symmetric(result, apart) or result
     return result
 
@@ -199,7 +225,12 @@ def _with_own_starts(part: Part) -> Part:
 
 
 def _placed(part: Part, family: int) -> Subspace:
-    return span([[row[at] for at in part.order] for row in part.paths[family].kernel])
+    return in_order(part, part.paths[family].classes)
+
+
+def in_order(part: Part, space: Subspace) -> Subspace:
+    """Return a subspace of a part's dimensions in the coordinates of the common space."""
+    return span([[row[at] for at in part.order] for row in space])
 
 
 def _trimmed(parts: Sequence[Part], forbidden: isl.UnionSet) -> tuple[Part, ...] | None:
@@ -296,19 +327,35 @@ def _has(space: Subspace, at: int, dimensions: int) -> bool:
 
 
 def fold(parts: Sequence[Part], family: int, moved: int | None = None) -> int | None:
-    """Return how many classes of the projection one vertex of the family may belong to; None if that is not known."""
+    """Return how many classes of the projection one vertex of the family may belong to; None if that is not known.
+
+    Where there is a window these are the classes of the projection without it.
+    """
     if len(parts) == 1:
         part = parts[0]
         return part.ground.once(("fold", part.paths[family], part.order, part.own), lambda: _fold(parts, family))
-    found = _fold(parts, family)
+    found = _fold(parts, family) if _have_one_window(parts, family) else None
     stays = moved is None or _has(_placed(parts[0], family), moved, len(parts[0].order))
     if found != 1 or stays or not _have_common(parts, family):
         return found
     return None if any(part.paths[family].is_chain for part in parts) else len(parts)
 
 
+def _have_one_window(parts: Sequence[Part], family: int) -> bool:
+    """True if the parts have no window, or the same one, on coordinates that take the same values in all of them."""
+    first, window = parts[0], parts[0].paths[family].window
+    if any(part.paths[family].window != window for part in parts):
+        return False
+    if window is None:
+        return True
+    rows = [unit(len(first.order))[at] for at in window.coordinates]
+    values = [[part.embedding([row]).range() for row in rows] for part in parts]
+    alike = all(one.is_equal(other) for item in values for one, other in zip(item, values[0], strict=True))
+    return alike and all(part.order == tuple(range(len(rows[0]))) for part in parts)
+
+
 def _fold(parts: Sequence[Part], family: int) -> int | None:
-    rows = kernel(_placed(parts[0], family), len(parts[0].order))
+    rows = kernel(in_order(parts[0], parts[0].paths[family].kernel), len(parts[0].order))
     classes = []
     for part in parts:
         classifier = part.embedding(rows)
@@ -326,55 +373,6 @@ def _fold(parts: Sequence[Part], family: int) -> int | None:
     if together.is_single_valued():
         return 1
     return None if any(part.paths[family].is_chain for part in parts) else len(parts)
-
-
-def sources_and_spill(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -> tuple[isl.UnionSet, isl.UnionSet]:
-    """Return the sources, and the may-spill set: all vertices less the starts of single lines."""
-    sources = spare = None
-    named = union_of([])
-    for part in parts:
-        for family, path in enumerate(part.paths):
-            last = part.levels[family][-1]
-            if path.is_chain:
-                within = last.intersect(_earlier(part, family))
-                starting = last.subtract(within)
-                found = starting.range()
-                if len(path.levels) == 1 and len(parts) == 1 and starting.is_injective():
-                    alone = found.subtract(within.range())
-                    busy = named
-                    for other, known in enumerate(vertices):
-                        if other != family:
-                            alone, busy = alone.subtract(known), busy.union(known)
-                    # the computation of one instance stands for one source, and is no event of its own
-                    alone = alone.subtract(starting.intersect_domain(busy).range())
-                    named = named.union(starting.intersect_range(alone).domain())
-                    spare = alone if spare is None else spare.union(alone)
-            else:
-                found = last.range()
-            sources = found if sources is None else sources.union(found)
-    spill = vertices[0]
-    for item in vertices[1:]:
-        spill = spill.union(item)
-    assert sources is not None
-    return sources, spill if spare is None else spill.subtract(spare)
-
-
-def _earlier(part: Part, family: int) -> isl.UnionMap:
-    """Return p -> the instance of the part that is next on the chain, going back."""
-    if not part.paths[family].summed:
-        return translation(part, part.paths[family])
-    domain = as_union(part.domain)
-    return part.levels[family][0].intersect_range(domain).subtract(domain.identity())
-
-
-def translation(part: Part, path: Path) -> isl.UnionMap:
-    """Return p -> p - delta inside the part."""
-    assert path.delta is not None
-    names = [f"x{at}" for at in range(len(path.delta))]
-    values = [f"{name} - {shift}" for name, shift in zip(names, path.delta, strict=True)]
-    text = f"{{ {part.statement}[{', '.join(names)}] -> {part.statement}[{', '.join(values)}] }}"
-    domain = as_union(part.domain)
-    return part.ground.once(text, lambda: isl.UnionMap(text).intersect_domain(domain).intersect_range(domain))
 
 
 def _cliques(count: int, apart: set[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:

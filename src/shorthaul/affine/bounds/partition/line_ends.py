@@ -43,7 +43,7 @@ class _Form:
 
 def _form(item: Partition) -> _Form | None:
     """Return the families by their places in the lemma, None where it is about others."""
-    plain = item.moved is None and not item.has_own and not item.far and item.exponents.limit is None
+    plain = item.moved is None and not item.has_own and not item.far and not item.has_windows
     if not plain or set(item.folds) != {1}:
         return None
     if item.symmetry is not None:

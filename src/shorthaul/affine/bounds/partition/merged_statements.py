@@ -8,7 +8,7 @@ in a layer and the gradient of its weights.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,14 +16,14 @@ import islpy as isl
 
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, by_size, candidate, candidates
 from shorthaul.affine.bounds.partition.k_partition import partition
-from shorthaul.affine.bounds.partition.merged_pieces import merged_pieces
-from shorthaul.affine.bounds.partition.parts import Part, with_own
-from shorthaul.affine.bounds.partition.paths import Path
+from shorthaul.affine.bounds.partition.parts import Part, sets_of, union_of_maps, with_own
+from shorthaul.affine.bounds.partition.paths import Path, with_starts
 from shorthaul.affine.bounds.partition.symmetric_reads import away_from_diagonal
-from shorthaul.affine.effort import limited, remembered
+from shorthaul.affine.effort import limited, remembered, results_within, step
+from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow
-from shorthaul.affine.integer_sets.subspaces import Subspace, span
-from shorthaul.affine.tuning import MOST_ARGUMENTS, MOST_MERGED_LOOPS, PARTITION_OPERATIONS
+from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span
+from shorthaul.affine.tuning import ABOUT_THE_SAME, MOST_ARGUMENTS, MOST_MERGED_LOOPS, PARTITION_OPERATIONS
 
 Shape = tuple[tuple[bool, Subspace], ...]
 
@@ -65,14 +65,13 @@ def merged_statements(flow: DataFlow, found: Sequence[Candidate], where: tuple[I
     single = _single(found)
     few = [item for item in single if not _is_wide(item.argument.parts[0])]
     groups = _groups(flow, single, where)
-    pieces = merged_pieces(flow, few, where)
+    pieces = _pieces(flow, few, where)
     return [*_pairs(flow, few, where), *groups, *pieces]
 
 
 def _single(found: Sequence[Candidate]) -> list[Candidate]:
     """Return the arguments on one statement that may be merged."""
-    single = [item for item in found if len(item.argument.parts) == 1 and item.argument.symmetry is None]
-    return [item for item in single if item.argument.exponents.limit is None]
+    return [item for item in found if len(item.argument.parts) == 1 and item.argument.symmetry is None]
 
 
 def _is_wide(part: Part) -> bool:
@@ -117,11 +116,11 @@ def _merge(
 ) -> Candidate | None:
     """Return the best argument on both: chains with chains or, ``mixed``, also chains of one with broadcasts."""
     best: Candidate | None = None
-    wanted = [(path.is_chain or mixed, path.kernel) for path in one.paths]
+    wanted = [(path.is_chain or mixed, path.classes) for path in one.paths]
     for order in itertools.permutations(one.order):
         placed = {}
         for path in other.paths:
-            rows = [[row[at] for at in order] for row in path.kernel]
+            rows = [[row[at] for at in order] for row in path.classes]
             placed[id(path)] = (path.is_chain or mixed, span(rows))
         for paths in itertools.permutations(other.paths):
             if [placed[id(path)] for path in paths] != wanted:
@@ -187,11 +186,11 @@ def _of_group(parts: Sequence[Part], flow: DataFlow, where: tuple[Instance, ...]
 
 
 def _shape(paths: Sequence[Path]) -> Shape:
-    return tuple(sorted((path.is_chain, path.kernel) for path in paths))
+    return tuple(sorted((path.is_chain, path.classes) for path in paths))
 
 
 def _sorted(part: Part) -> Part:
-    return replace(part, paths=tuple(sorted(part.paths, key=lambda path: (path.is_chain, path.kernel, path.source))))
+    return replace(part, paths=tuple(sorted(part.paths, key=lambda path: (path.is_chain, path.classes, path.source))))
 
 
 def _sharing(items: Sequence[Candidate]) -> list[list[Candidate]]:
@@ -205,3 +204,71 @@ def _sharing(items: Sequence[Candidate]) -> list[list[Candidate]]:
         ]
         groups = [group for group in groups if group not in near] + [[*itertools.chain(*near), item]]
     return [group for group in groups if len(group) > 1]
+
+
+# -- pieces of one statement
+
+
+def _pieces(flow: DataFlow, found: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
+    """Return arguments over all pieces of a statement that are worth as much as theirs, with fewer sources."""
+    groups: dict[tuple[str, Shape], list[Candidate]] = {}
+    for item in sorted(found, key=lambda item: -item.worth(0)):
+        part = item.argument.parts[0]
+        alike = groups.setdefault((part.statement, _shape(part.paths)), [])
+        if all(part.domain.intersect(other.argument.parts[0].domain).is_empty() for other in alike):
+            alike.append(item)
+    several = (group for group in groups.values() if len(group) > 1)
+    return list(results_within(PARTITION_OPERATIONS, several, lambda alike: _of_pieces(alike, flow, where)))
+
+
+def _of_pieces(alike: Sequence[Candidate], flow: DataFlow, where: tuple[Instance, ...]) -> Candidate | None:
+    parts = tuple(_sorted(item.argument.parts[0]) for item in alike)
+    for family, path in enumerate(parts[0].paths):
+        if not path.is_chain:
+            parts = _with_one_source(parts, family, flow)
+    argument = partition(parts, isl.UnionSet("{ }"), symmetric=False)
+    if argument is None or len(argument.parts) < len(parts):
+        return None
+    made = candidate(argument, flow, where)
+    sizes = where[0].sizes(flow.program.parameters)
+    known = sum(_sources(item, sizes) for item in alike)
+    worth = sum(item.worth(0) for item in alike)
+    return made if made.worth(0) > ABOUT_THE_SAME * worth and _sources(made, sizes) < known else None
+
+
+def _sources(item: Candidate, sizes: dict[str, int]) -> int:
+    return sum(card(part).at(sizes) for part in sets_of(item.argument.sources))
+
+
+def _with_one_source(parts: tuple[Part, ...], family: int, flow: DataFlow) -> tuple[Part, ...]:
+    """Return the parts with paths that go on to the source of the class in another part, where that makes it one."""
+    paths = list(dict.fromkeys(part.paths[family] for part in parts))
+    if _have_one_source(parts, family):
+        return parts
+    for last in paths:
+        options = [[path] if path is last else list(_longer(path, flow)) for path in paths]
+        for chosen in itertools.product(*options):
+            step()
+            instead = dict(zip(paths, chosen, strict=True))
+            made = tuple(_with_path(part, family, instead[part.paths[family]]) for part in parts)
+            if _have_one_source(made, family):
+                return made
+    return parts
+
+
+def _longer(path: Path, flow: DataFlow) -> Iterator[Path]:
+    """Yield a broadcast that goes on from its source, a statement, to what that one reads."""
+    for tag in dict.fromkeys(item.reference.tag for item in flow.into(path.source)) if not path.is_input else ():
+        level = path.levels[-1].apply_range(with_starts(flow, path.source, tag))
+        yield replace(path, levels=(*path.levels, level), references=(*path.references, tag))
+
+
+def _with_path(part: Part, family: int, path: Path) -> Part:
+    return replace(part, paths=(*part.paths[:family], path, *part.paths[family + 1 :]))
+
+
+def _have_one_source(parts: Sequence[Part], family: int) -> bool:
+    """True if the sources of a class are one vertex in all parts together."""
+    rows = kernel(parts[0].paths[family].classes, len(parts[0].order))
+    ends = (part.embedding(rows).reverse().apply_range(part.all_levels[family][-1]) for part in parts)
+    return bool(union_of_maps(ends).is_single_valued())

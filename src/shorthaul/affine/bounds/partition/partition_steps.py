@@ -12,19 +12,28 @@ from typing import Any, Final
 import sympy
 
 from shorthaul.affine.bounds.partition.brascamp_lieb import constraining
-from shorthaul.affine.bounds.partition.k_partition import Partition
+from shorthaul.affine.bounds.partition.k_partition import Partition, in_order
 from shorthaul.affine.bounds.partition.parts import as_union, sets_of, union_of, vertices_of
 from shorthaul.affine.integer_sets.counting import rational
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.model import Program
-from shorthaul.affine.proofs.lemmas import BRASCAMP_LIEB, CUTS, MIRRORED, OWN_VERTICES, SEGMENTS, SYMMETRIC, Lemma
+from shorthaul.affine.proofs.lemmas import (
+    BRASCAMP_LIEB,
+    CUTS,
+    MIRRORED,
+    OWN_VERTICES,
+    SEGMENTS,
+    SYMMETRIC,
+    WINDOWS,
+    Lemma,
+)
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import Projection
 from shorthaul.affine.proofs.segments import value_text
 
 #: What certificates without exponents hold in place of them.
 _UNUSED: Final = {
-    **dict.fromkeys(("shares", "exponents", "few_values", "symmetry", "most_instances", "hourglass", "ends")),
+    **dict.fromkeys(("shares", "exponents", "symmetry", "most_instances", "hourglass", "ends")),
     "mirrored": False,
 }
 
@@ -32,7 +41,8 @@ _UNUSED: Final = {
 def lemmas_of(argument: Partition) -> tuple[Lemma, ...]:
     """Return the lemmas that the argument rests on."""
     last = MIRRORED if argument.far else BRASCAMP_LIEB if argument.symmetry is None else SYMMETRIC
-    return (SEGMENTS, CUTS, *((OWN_VERTICES,) if argument.has_own else ()), last)
+    own, windows = (OWN_VERTICES,) if argument.has_own else (), (WINDOWS,) if argument.has_windows else ()
+    return (SEGMENTS, CUTS, *windows, *own, last)
 
 
 def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...]:
@@ -58,7 +68,7 @@ def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...
                 relation,
                 space,
                 None if argument.symmetry or argument.far else rational(argument.exponents.s[family]),
-                None if argument.symmetry or argument.far else rational(argument.exponents.beta[family]),
+                None if argument.symmetry or argument.far else argument.weights()[family],
             )
         )
     return tuple(result)
@@ -123,12 +133,22 @@ def _families(argument: Partition, program: Program) -> Iterator[str]:
         else:
             yield f"Lemma (cuts): {_share(argument, clique[0])} <= K."
     for at, fold in enumerate(argument.folds):
+        window = argument.parts[0].paths[at].window
+        told = f"phi{at}" if window is None else f"psi{at}"
+        if window is not None:
+            space = in_order(argument.parts[0], argument.parts[0].paths[at].kernel)
+            places = ", ".join(map(str, window.coordinates))
+            yield (
+                f"psi{at}, with the kernel spanned by {_listed(space)}, does not tell all classes of phi{at} apart. "
+                f"In a class of psi{at} the coordinates {places} (from 0) take {window.points} values at most. "
+                f"So it is in up to {window.points} classes of phi{at} (lemma on windows)."
+            )
         if fold == 1:
-            yield f"A vertex of V{at} determines the class of phi{at}: the relation V{at} -> class is a function."
+            yield f"A vertex of V{at} determines the class of {told}: the relation V{at} -> class is a function."
         else:
             yield (
-                f"A vertex of V{at} determines the class of phi{at} within one statement, so it is in up to {fold} "
-                f"classes: at least |phi{at}(P)|/{fold} vertices of V{at} are needed."
+                f"A vertex of V{at} determines the class of {told} within one statement, so it is in up to {fold} "
+                f"classes: at least |{told}(P)|/{fold} vertices of V{at} are needed."
             )
 
 
@@ -148,8 +168,9 @@ def _instances(argument: Partition) -> str:
 
 
 def _share(argument: Partition, family: int) -> str:
-    fold = argument.folds[family]
-    return f"|phi{family}(P)|" + (f"/{fold}" if fold > 1 else "")
+    window, fold = argument.parts[0].paths[family].window, argument.folds[family]
+    times = sympy.Integer(fold) if window is None else fold * window.points
+    return f"|phi{family}(P)|" + ("" if times == 1 else f"/{times}" if times.is_number else f"/({times})")
 
 
 def _sources(argument: Partition, flow: DataFlow) -> Iterator[str]:
@@ -174,23 +195,12 @@ def _sources(argument: Partition, flow: DataFlow) -> Iterator[str]:
 
 def _product(argument: Partition, K: sympy.Expr, U: sympy.Expr) -> Iterator[str]:
     """Yield the conditions and the product of the Brascamp-Lieb inequality."""
-    s, weights, sigma = argument.exponents.s, argument.exponents.beta, argument.exponents.sigma
-    limit = argument.exponents.limit
+    s, weights, sigma = argument.exponents.s, argument.weights(), argument.exponents.sigma
     yield (
         "Exponents " + ", ".join(f"s{at} = {value}" for at, value in enumerate(s)) + ". "
         "Lemma (discrete Brascamp-Lieb inequality), rank H <= sum of s_q rank phi_q(H):"
     )
-    kernels = argument.kernels
-    if limit is not None:
-        extent, exponent = limit.points, limit.exponent
-        place = len(kernels)
-        coordinates = ", ".join(map(str, limit.coordinates))
-        yield (
-            f"phi{place} is the projection onto the coordinates {coordinates} (from 0), which take {extent} values: "
-            f"|phi{place}(P)| <= {extent}, with exponent s{place} = {exponent}."
-        )
-        kernels, s = (*kernels, limit.kernel), (*s, exponent)
-    for rows, ranks, rank in constraining(kernels, argument.dimensions):
+    for rows, ranks, rank in constraining(argument.kernels, argument.dimensions):
         total = " + ".join(f"{value}*{factor}" for value, factor in zip(s, ranks, strict=True))
         name = "the whole space" if len(rows) == argument.dimensions else f"H spanned by {_listed(rows)}"
         yield f"  {name}: {rank} <= {total} = {sum((a * b for a, b in zip(s, ranks, strict=True)), Fraction(0))}"
@@ -203,12 +213,11 @@ def _product(argument: Partition, K: sympy.Expr, U: sympy.Expr) -> Iterator[str]
         yield f"The inequalities for K, added with factors of sum 1: {mixed} <= K."
     total = " + ".join(f"{weight} |phi{at}(P)|" for at, weight in enumerate(weights) if s[at])
     largest = ", ".join(
-        f"|phi{at}(P)| = {sympy.nsimplify(K * rational(value) / (rational(sigma) * rational(weight)))}"
+        f"|phi{at}(P)| = {sympy.nsimplify(K * rational(value) / (rational(sigma) * weight))}"
         for at, (value, weight) in enumerate(zip(argument.exponents.s, weights, strict=True))
         if value
     )
-    constant = "" if limit is None else f" times {limit.points}^({limit.exponent})"
-    yield f"So {total} <= K, and the product{constant} is largest at {largest}: |P| <= U = {U}."
+    yield f"So {total} <= K, and the product is largest at {largest}: |P| <= U = {U}."
 
 
 def _listed(rows: Sequence[Sequence[int]]) -> str:
@@ -263,19 +272,12 @@ def partition_certificate(argument: Partition, facts: dict[str, sympy.Expr]) -> 
     if argument.far:
         return {**_families_as_data(argument, facts), **_UNUSED, "cliques": [[0, 1, 2]], "mirrored": True}
     symmetric = argument.symmetry is not None
-    exponents, limit = argument.exponents, argument.exponents.limit
+    exponents = argument.exponents
     return {
         **_families_as_data(argument, facts),
         "cliques": None if symmetric else [list(clique) for clique in argument.cliques],
         "shares": None if symmetric else [str(share) for share in exponents.shares],
         "exponents": None if symmetric else [str(value) for value in exponents.s],
-        "few_values": None
-        if limit is None
-        else {
-            "coordinates": list(limit.coordinates),
-            "points": str(limit.points),
-            "exponent": str(limit.exponent),
-        },
         "symmetry": None
         if argument.symmetry is None
         else {"chain": argument.symmetry.chain, "pairs": [list(pair) for pair in argument.symmetry.pairs]},
@@ -310,8 +312,12 @@ def _families_as_data(argument: Partition, facts: dict[str, sympy.Expr]) -> dict
         ],
         "own": sorted(frozenset[str]().union(*(part.own for part in argument.parts))),
         "chains": [path.is_chain for path in argument.parts[0].paths],
-        "kernels": [[list(row) for row in space] for space in argument.kernels],
+        "kernels": [list(map(list, in_order(argument.parts[0], path.kernel))) for path in argument.parts[0].paths],
         "folds": list(argument.folds),
+        "windows": [
+            None if path.window is None else {"kernel": list(map(list, space)), "points": str(path.window.points)}
+            for space, path in zip(argument.kernels, argument.parts[0].paths, strict=True)
+        ],
         "moved": argument.moved,
         "sources": str(argument.sources),
         "events": str(facts["T"]),

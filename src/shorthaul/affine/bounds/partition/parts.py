@@ -242,3 +242,52 @@ def thickness(points: isl.Set) -> int:
                 equalities.append(row)
         best = max(best, points.dim(_SET) - len(span(equalities)))
     return best
+
+
+def sources_and_spill(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -> tuple[isl.UnionSet, isl.UnionSet]:
+    """Return the sources, and the may-spill set: all vertices less the starts of single lines."""
+    sources = spare = None
+    named = union_of([])
+    for part in parts:
+        for family, path in enumerate(part.paths):
+            last = part.levels[family][-1]
+            if path.is_chain:
+                within = last.intersect(_earlier(part, family))
+                starting = last.subtract(within)
+                found = starting.range()
+                if len(path.levels) == 1 and len(parts) == 1 and starting.is_injective():
+                    alone = found.subtract(within.range())
+                    busy = named
+                    for other, known in enumerate(vertices):
+                        if other != family:
+                            alone, busy = alone.subtract(known), busy.union(known)
+                    # the computation of one instance stands for one source, and is no event of its own
+                    alone = alone.subtract(starting.intersect_domain(busy).range())
+                    named = named.union(starting.intersect_range(alone).domain())
+                    spare = alone if spare is None else spare.union(alone)
+            else:
+                found = last.range()
+            sources = found if sources is None else sources.union(found)
+    spill = vertices[0]
+    for item in vertices[1:]:
+        spill = spill.union(item)
+    assert sources is not None
+    return sources, spill if spare is None else spill.subtract(spare)
+
+
+def _earlier(part: Part, family: int) -> isl.UnionMap:
+    """Return p -> the instance of the part that is next on the chain, going back."""
+    if not part.paths[family].summed:
+        return translation(part, part.paths[family])
+    domain = as_union(part.domain)
+    return part.levels[family][0].intersect_range(domain).subtract(domain.identity())
+
+
+def translation(part: Part, path: Path) -> isl.UnionMap:
+    """Return p -> p - delta inside the part."""
+    assert path.delta is not None
+    names = [f"x{at}" for at in range(len(path.delta))]
+    values = [f"{name} - {shift}" for name, shift in zip(names, path.delta, strict=True)]
+    text = f"{{ {part.statement}[{', '.join(names)}] -> {part.statement}[{', '.join(values)}] }}"
+    domain = as_union(part.domain)
+    return part.ground.once(text, lambda: isl.UnionMap(text).intersect_domain(domain).intersect_range(domain))

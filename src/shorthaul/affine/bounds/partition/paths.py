@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from shorthaul.affine.bounds.partition.windows import Window
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span, unit
@@ -51,6 +52,7 @@ class Path:
     ``levels`` map the instances of ``domain`` to the vertices of the path, nearest first; the last one is the source.
     ``kernel`` is the kernel of the projection: of the source's function for a broadcast, the line along ``delta`` for
     a chain, the loops of the sum where it is ``summed``. ``references`` are the tags of the reads along the path.
+    With a ``window`` its classes are those of a finer projection.
     """
 
     statement: str
@@ -62,6 +64,12 @@ class Path:
     is_input: bool
     delta: tuple[int, ...] | None = None
     summed: bool = False
+    window: Window | None = None
+
+    @property
+    def classes(self) -> Subspace:
+        """The kernel of the projection whose classes are counted."""
+        return self.kernel if self.window is None else self.window.finer
 
     @property
     def is_chain(self) -> bool:

@@ -36,8 +36,8 @@ from __future__ import annotations
 
 import islpy as isl
 
-from shorthaul.affine.bounds.partition.k_partition import BAND, Partition, translation
-from shorthaul.affine.bounds.partition.parts import Part, vertices_of
+from shorthaul.affine.bounds.partition.k_partition import BAND, Partition
+from shorthaul.affine.bounds.partition.parts import Part, translation, vertices_of
 from shorthaul.affine.integer_sets.subspaces import span, unit
 
 _UNIT = unit(3)

@@ -23,8 +23,17 @@ import sympy
 from shorthaul.affine.bounds.hourglass import axes, of_equal_width, only, same_coordinates
 from shorthaul.affine.bounds.partition.brascamp_lieb import Exponents, best_exponents, least_sum
 from shorthaul.affine.bounds.partition.candidates import best_events, usable_paths
-from shorthaul.affine.bounds.partition.k_partition import fold, partition, sources_and_spill
-from shorthaul.affine.bounds.partition.parts import Part, as_union, sets_of, thickness, union_of_maps, united, with_own
+from shorthaul.affine.bounds.partition.k_partition import fold, partition
+from shorthaul.affine.bounds.partition.parts import (
+    Part,
+    as_union,
+    sets_of,
+    sources_and_spill,
+    thickness,
+    union_of_maps,
+    united,
+    with_own,
+)
 from shorthaul.affine.bounds.partition.paths import Path, affine_piece, affine_steps
 from shorthaul.affine.effort import limited, results_within, step
 from shorthaul.affine.integer_sets.counting import at_least, card, count_formula, most_formula, rational

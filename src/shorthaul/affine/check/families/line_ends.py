@@ -45,10 +45,10 @@ def _placed(item: Argument, rows: Space) -> isl.UnionMap:
 
 def wrong_ends(item: Argument, reads: Reads) -> Iterator[str]:
     """Yield what does not hold of the ends of lines, for all sizes."""
-    symmetry, few = item.given["symmetry"], item.given["few_values"]
+    symmetry = item.given["symmetry"]
     plain = symmetry is None and (sum(item.chains) != 1 or item.given["cliques"] != [[0, 1, 2]])
     own = any(part.own for part in item.parts)
-    if plain or own or item.moved is not None or few is not None or set(item.folds) != {1}:
+    if plain or own or item.moved is not None or set(item.folds) != {1}:
         yield "ends of lines go with one chain and two broadcasts, or pairs, only"
         return
     chain, broadcasts = _families(item)
