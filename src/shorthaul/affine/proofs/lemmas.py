@@ -147,23 +147,30 @@ WAITING_SUMS = Lemma(
 Let sums be given in rows, each of L terms; a term but the last one of its sum is read by another one, the last one by
 the first of some values of this sum alone, if any, each by the next, and the last of these (or the last term) by a
 reader that is a descendant of all sums of its row. Let every term have a path back to a source, and let no two terms of
-a row have a vertex of these paths in common, nor any path one with a sum. Then the loads of vertices of sums and of
-paths, beyond the first load of each input, are at least  sums - rows S / L - sources.""",
+a row have a vertex of these paths in common, nor any path one with a sum. Users may be given, M = 0 without them: then
+the reader belongs to its sum too, with further values of the sum alone, each of which reads the one before, and M users
+of the sum read the last of all. Let every user have a path back to a source, no two of a row a vertex of these in
+common, and none of them one with a path of a term or a sum. Then the loads of vertices of sums and of paths, beyond the
+first load of each input, are at least  sums - rows S / (L + M) - sources.""",
     """\
-The moment of a row is that before the first of its readers is computed; all sums of the row are complete then. Take the
-rows by their moments in groups of L, the last one of what is left. The first group begins with the play, any other one
-at the moment of its first row, and a group ends where the next one begins, the last one with the play. An event is a
-load of a vertex of a path or the computation of a source that is no input; let group k have t_k of them. Take a sum of
-group k of which no vertex is ever loaded. If one was computed before the group began, so was one whose reader was not,
-as readers of the row were not: this one is in fast memory when the group begins. Let there be q_k sums of this kind, at
-most S, and none in the first group. Else the group computes all L terms. Each has a vertex on its path that the group
-does not compute, but whose reader it computes, which was in fast memory when the group began or is loaded; or the group
-computes its source. These vertices differ for all terms of the row and are no sums', and there are at most S - q_k +
-t_k of them, or t_1 in the first group, as fast memory is empty at first. So of every row at most one L-th of that many
-sums are of this kind, and of the group, which has L rows at most, at most that many. Added to q_k, these are S + t_k
-sums for a group, t_1 for the first one. There are less than rows / L groups but the first one. Every other sum has a
-load of its own. Of the events at most one for each source is no load beyond the first one of an input. Both kinds of
-loads are of different vertices.""",
+The moment of a row is that before the first of its readers is computed. All sums of the row are complete then, and what
+follows from its readers is not computed yet. Take the rows by their moments in groups of L + M, the last one of what is
+left. The first group begins with the play, any other one at the moment of its first row, and a group ends where the
+next one begins, the last one with the play. An event is a load of a vertex of a path or the computation of a source
+that is no input; let group k have t_k of them. A sum is kept if no vertex of it is ever loaded. Let a sum of group k be
+kept. (a) If a vertex of it was computed before the group began, so was one of which the next one of the sum was not, as
+its reader was not: this one is in fast memory at the beginning. (b) If one of its vertices or users is computed after
+the group ends, then a vertex that this one or one before it reads has been computed by then: it is in fast memory at
+the end. (c) Else the group computes all terms and users. Of the path of each there is a vertex that the group does not
+compute, but whose reader it computes, which was in fast memory when the group began or is loaded; or the group computes
+its source. These L + M vertices differ for all such sums of a row. Let q_k be the number of words at the beginning of
+group k that are vertices of its sums under (a) and of those of the group before under (b), which are of other rows;
+q_1 = 0. With S - q_k words for vertices of paths (none for k = 1, when fast memory is empty) a row has at most
+(S - q_k + t_k) / (L + M) sums under (c), and the group, of L + M rows at most, S - q_k + t_k of them, t_1 if it is the
+first one. Those under (a) and (b) are the sum of all q_k at most. So at most S for each group but the first one and one
+for each event are kept in all; there are less than rows / (L + M) groups but the first one. Every other sum has a load
+of a vertex of its own, which is on no path. Of the events at most one for each source is no load beyond the first one
+of an input.""",
 )
 
 USED_SUMS = Lemma(

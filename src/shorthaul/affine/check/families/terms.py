@@ -57,10 +57,14 @@ def wrong_terms(item: Terms, reads: Reads) -> Iterator[str]:
         yield "a term does not read another one of its sum"
     if not same.intersect_domain(item.last).intersect_range(item.last).is_subset(item.last.identity()):
         yield "a sum has two last terms"
-    # sums and positions that occur, each with each
-    spread = [item.domain.apply(equal_coordinates(item.domain, kept)) for kept in (item.positions, others)]
-    if not spread[0].intersect(spread[1]).is_subset(item.domain):
+    if not has_all_pairs(item.domain, item.positions, others):
         yield "sums do not have terms at the same positions"
+
+
+def has_all_pairs(domain: isl.Set, *groups: Sequence[int]) -> bool:
+    """True if the values that two groups of coordinates take occur each with each."""
+    one, other = (domain.apply(equal_coordinates(domain, kept)) for kept in groups)
+    return bool(one.intersect(other).is_subset(domain))
 
 
 def wrong_way(points: isl.UnionSet, way: Sequence[isl.UnionMap], reads: Reads) -> Iterator[str]:
