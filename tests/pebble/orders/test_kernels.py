@@ -20,13 +20,14 @@ def same_form(kernels: ModuleType, name: str) -> ModuleType:
 
 def orders(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cdag = random_cdag(rng, int(rng.integers(3, 40)))
-    parents = cdag.parents
+    parents, children = cdag.parents, cdag.children
     rank = rng.integers(0, 4, cdag.n)
     lowest = rng.integers(-1, 9, cdag.n)
     kernels.lower_to_children(cdag.order, parents.starts, parents.targets, lowest)
     return (
         lowest,
         kernels.depth_first_order(parents.starts, parents.targets, cdag.outputs(), rank),
+        kernels.recent_first_order(parents.degrees(), children.starts, children.targets, cdag.inputs()),
         kernels.register_need(cdag.order, parents.starts, parents.targets, cdag.weights),
     )
 

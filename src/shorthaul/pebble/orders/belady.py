@@ -32,8 +32,18 @@ def _depth_first_by_need(cdag: Cdag) -> IntArray:
     return _postorder(cdag, cdag.outputs(), need - cdag.weights)
 
 
+def _depth_first_backwards(cdag: Cdag) -> IntArray:
+    return _postorder(cdag, cdag.outputs()[::-1].copy(), np.zeros(cdag.n, np.int64))
+
+
 def _postorder(cdag: Cdag, roots: IntArray, rank: IntArray) -> IntArray:
     return order_kernels.depth_first_order(cdag.parents.starts, cdag.parents.targets, roots, rank)
+
+
+def _recent_first(cdag: Cdag) -> IntArray:
+    missing = cdag.parents.degrees()
+    first = np.flatnonzero(missing == 0)
+    return order_kernels.recent_first_order(missing, cdag.children.starts, cdag.children.targets, first)
 
 
 #: Topological orders by name, each a function of the CDAG that returns all its nodes.
@@ -41,6 +51,8 @@ ORDERS: Final[dict[str, Callable[[Cdag], IntArray]]] = {
     "depth-first-by-need": _depth_first_by_need,
     "depth-first": _depth_first,
     "given": _given,
+    "recent-first": _recent_first,
+    "depth-first-backwards": _depth_first_backwards,
 }
 
 

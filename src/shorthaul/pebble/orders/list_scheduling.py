@@ -56,6 +56,7 @@ RULES: Final = (
     Rules(base="depth-first", by_score=0, growth=0.0, live=0.75),
     Rules(base="given", capacity=0.8, dirty=4.0),
     Rules(fused=True, growth=1.0, overflow=2.0, capacity=0.9),
+    Rules(base="recent-first", growth=0.0, by_score=1, longest=512),
 )
 
 

@@ -75,6 +75,55 @@ def _depth_first(
     return count
 
 
+def recent_first_order(
+    missing: cython.longlong[::1],
+    child_starts: cython.const_longlong[::1],
+    children: cython.const_longlong[::1],
+    roots: cython.const_longlong[::1],
+) -> IntArray:
+    """Return a topological order of all nodes that always takes the node made ready last, shape (n,).
+
+    ``roots`` are the nodes without parents. ``missing`` counts the parents of each node, and is used up.
+    """
+    order = np.empty(missing.shape[0], np.int64)
+    stack = np.empty(missing.shape[0], np.int64)
+    order_view: cython.longlong[::1] = order
+    stack_view: cython.longlong[::1] = stack
+    with cython.nogil:
+        _recent_first(missing, child_starts, children, roots, order_view, stack_view)
+    return order
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _recent_first(
+    missing: cython.longlong[::1],
+    child_starts: cython.const_longlong[::1],
+    children: cython.const_longlong[::1],
+    roots: cython.const_longlong[::1],
+    order: cython.longlong[::1],
+    stack: cython.longlong[::1],
+) -> cython.void:
+    count: cython.Py_ssize_t = 0
+    edge: cython.Py_ssize_t
+    top: cython.Py_ssize_t
+    for place in range(roots.shape[0]):
+        top = 0
+        stack[0] = roots[place]
+        while top >= 0:
+            node = stack[top]
+            top -= 1
+            order[count] = node
+            count += 1
+            for edge in range(child_starts[node + 1] - 1, child_starts[node] - 1, -1):
+                child = children[edge]
+                missing[child] -= 1
+                if missing[child] == 0:
+                    top += 1
+                    stack[top] = child
+
+
 def register_need(
     order: cython.const_longlong[::1],
     starts: cython.const_longlong[::1],

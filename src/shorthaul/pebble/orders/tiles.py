@@ -156,7 +156,7 @@ def drawn(best: Shape, random: np.random.Generator) -> Shape:
     """Return a shape near ``best``."""
     change = random.random(2) < 0.2
     return Shape(
-        base=str(random.choice(["given", "depth-first"])) if change[0] else best.base,
+        base=str(random.choice(["given", "depth-first", "recent-first"])) if change[0] else best.base,
         size=max(1, round(best.size * float(random.uniform(0.75, 1.25)))),
         late=best.late != bool(change[1]),
         seed=int(random.integers(2**31)),
