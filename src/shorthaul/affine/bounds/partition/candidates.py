@@ -191,12 +191,17 @@ def _of_statement(
     yield from _of_paths(flow, statement, usable, where, symmetric=symmetric)
     known: set[tuple[int, ...]] = set()
     with_others = joined(path.kernel for path in usable)
-    for item in where:
-        sizes = item.sizes(flow.program.parameters)
-        extents = few_values(domain, item.small)
-        # a chain over few values has a source for every few instances
-        longer = [path for path in usable if not path.is_chain or not supports(path.kernel) <= extents.keys()]
-        for chosen in _choices({at: extent.values.at(sizes) for at, extent in extents.items()}, with_others):
+    whole = max((len(path.kernel) for path in usable if path.is_chain), default=0)
+    for small in dict.fromkeys(item.small for item in where):
+        sizes = Instance(where[0].regime, small).sizes(flow.program.parameters)
+        extents = few_values(domain, small)
+        # a chain over few values of a longer sum has a source for every few instances
+        longer = [
+            path
+            for path in usable
+            if not (path.is_chain and len(path.kernel) < whole and supports(path.kernel) <= extents.keys())
+        ]
+        for chosen in _choices({at: extent.number.at(sizes) for at, extent in extents.items()}, with_others):
             if chosen not in known:
                 known.add(chosen)
                 made = partial(window, dimensions=dimensions, extents=extents, sizes=sizes)

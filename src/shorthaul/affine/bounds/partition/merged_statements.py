@@ -222,7 +222,7 @@ def _pieces(flow: DataFlow, found: Sequence[Candidate], where: tuple[Instance, .
 
 
 def _of_pieces(alike: Sequence[Candidate], flow: DataFlow, where: tuple[Instance, ...]) -> Candidate | None:
-    parts = tuple(_sorted(item.argument.parts[0]) for item in alike)
+    parts = tuple(_chains_first(item.argument.parts[0]) for item in alike)
     for family, path in enumerate(parts[0].paths):
         if not path.is_chain:
             parts = _with_one_source(parts, family, flow)
@@ -238,6 +238,11 @@ def _of_pieces(alike: Sequence[Candidate], flow: DataFlow, where: tuple[Instance
 
 def _sources(item: Candidate, sizes: dict[str, int]) -> int:
     return sum(card(part).at(sizes) for part in sets_of(item.argument.sources))
+
+
+def _chains_first(part: Part) -> Part:
+    """Return a part with its chains first: what two families share is taken from the first of them."""
+    return replace(part, paths=tuple(sorted(part.paths, key=lambda path: (not path.is_chain, path.classes))))
 
 
 def _with_one_source(parts: tuple[Part, ...], family: int, flow: DataFlow) -> tuple[Part, ...]:

@@ -36,18 +36,19 @@ def small_sets(flow: DataFlow) -> Iterator[tuple[str, ...]]:
         domain, dimensions = statement.domain, statement.domain.dim(_SET)
         if dimensions < 2:
             continue
-        chain, broadcasts = _kernels(usable_paths(flow, statement.name))
-        names = _of_coordinates(domain, joined((*chain, *broadcasts)), flow.program.parameters)
-        sigma = least_sum((*chain, *broadcasts), dimensions) if names else None
+        kernels = _kernels(usable_paths(flow, statement.name))
+        others = joined(kernels)
+        names = _of_coordinates(domain, others, flow.program.parameters)
+        sigma = least_sum(kernels, dimensions) if names else None
         if sigma is None:
             continue
         for size in range(1, MOST_SMALL_PARAMETERS + 1):
             for chosen in itertools.combinations(names, size):
                 if any(set(other) <= set(chosen) for other in found):
                     continue
-                extents = few_values(domain, chosen)
+                extents = few_values(domain, chosen, others)
                 at = dict.fromkeys(chosen, COMPARED_ARGUMENTS[0].small)
-                spaces = [(space, [*joined([space]) & extents.keys()]) for space in (*chain, *broadcasts)]
+                spaces = [(space, [*joined([space]) & extents.keys()]) for space in kernels]
                 windows = [(space, window(space, dimensions, extents, told, at)) for space, told in spaces]
                 less = least_sum(tuple(space if one is None else one.finer for space, one in windows), dimensions)
                 if less is not None and 1 < less < sigma:
@@ -57,17 +58,17 @@ def small_sets(flow: DataFlow) -> Iterator[tuple[str, ...]]:
                         return
 
 
-def _kernels(paths: Sequence[Path]) -> tuple[tuple[Subspace, ...], tuple[Subspace, ...]]:
-    """Return the kernels of one chain, that of a whole sum if there is one, and of the broadcasts."""
-    chains = sorted((path.kernel for path in paths if path.is_chain), key=lambda space: -len(space))[:1]
-    spaces = [path.kernel for path in paths if not path.is_chain and path.kernel not in chains]
-    return tuple(chains), tuple(dict.fromkeys(spaces))[: MOST_COMPARED_KERNELS - len(chains)]
+def _kernels(paths: Sequence[Path]) -> tuple[Subspace, ...]:
+    """Return the kernels of the broadcasts and of one chain, that of a whole sum if there is one."""
+    chains = sorted((path for path in paths if path.is_chain), key=lambda path: -len(path.kernel))
+    chosen = [*chains[:1], *(path for path in paths if not path.is_chain)]
+    return tuple(dict.fromkeys(path.kernel for path in chosen))[:MOST_COMPARED_KERNELS]
 
 
 def _of_coordinates(domain: isl.Set, coordinates: set[int], parameters: tuple[str, ...]) -> list[str]:
     """Return the parameters that alone bound one of the coordinates."""
     found: dict[str, None] = {}
-    alone = {name: few_values(domain, (name,)) for name in parameters} if coordinates else {}
+    alone = {name: few_values(domain, (name,), coordinates) for name in parameters}
     for at in sorted(coordinates, reverse=True):
         found |= dict.fromkeys(name for name in parameters if at in alone[name])
     return list(found)

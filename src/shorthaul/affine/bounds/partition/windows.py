@@ -40,26 +40,37 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How many values a coordinate takes, and how many there are from the first to the last."""
+    """The values that a coordinate takes, and how many they are."""
 
-    values: Cardinality
-    width: Cardinality
+    points: isl.Set
+    number: Cardinality
+
+    def apart(self, gap: int) -> sympy.Expr:
+        """Return how many of them may be multiples of ``gap`` apart, at most."""
+        number = self.number.expression()
+        if gap == 1:
+            return number
+        width = card(isl.Set.from_basic_set(self.points.polyhedral_hull())).positive().expression()
+        return sympy.floor((width - 1) / gap) + 1 if width.is_polynomial() else number
 
 
-def few_values(domain: isl.Set, small: Collection[str]) -> dict[int, Extent]:
-    """Return the coordinates that take a number of values that is constant, or depends on ``small`` parameters only."""
+def few_values(domain: isl.Set, small: Collection[str], among: Collection[int] | None = None) -> dict[int, Extent]:
+    """Return the coordinates that take a number of values that is constant, or depends on ``small`` parameters only.
+
+    Coordinates not ``among`` some, if these are given, are not looked at.
+    """
     extents = {}
     count = domain.dim(_SET)
-    for at in range(count):
+    for at in range(count) if among is None else sorted(among):
         alone = domain.project_out(_SET, at + 1, count - at - 1).project_out(_SET, 0, at)
         for other in reversed(range(alone.dim(_PARAM))):
             if alone.get_dim_name(_PARAM, other) not in small:
                 alone = alone.project_out(_PARAM, other, 1)
         if alone.is_empty() or not alone.is_bounded():
             continue
-        values, width = card(alone).positive(), card(isl.Set.from_basic_set(alone.polyhedral_hull())).positive()
-        if values.expression().is_polynomial() and width.expression().is_polynomial():
-            extents[at] = Extent(values, width)
+        number = card(alone).positive()
+        if number.expression().is_polynomial():
+            extents[at] = Extent(alone, number)
     return extents
 
 
@@ -74,11 +85,7 @@ def window(
     used = [at for at in chosen if any(row[at] for row in space)]
     if not used:
         return None
-    points = sympy.Integer(1)
-    for at in used:
-        gap, extent = _gap(space, at), extents[at]
-        apart = sympy.floor((extent.width.expression() - 1) / gap) + 1
-        points *= extent.values.expression() if gap == 1 else apart
+    points = sympy.Mul(*(extents[at].apart(_gap(space, at)) for at in used))
     finer = kernel([*kernel(space, dimensions), *(unit(dimensions)[at] for at in used)], dimensions)
     return Window(tuple(used), points, max(1, round(number_at(points, sizes))), finer)
 
