@@ -134,13 +134,8 @@ class _Form:
             inner = self.plain(value.args[0])
             sign = -1 if isinstance(value, sympy.floor) else 1
             return inner + sign * self._new(_largest_part(value.args[0]))
-        if isinstance(value, sympy.Pow) and value.exp.is_negative and value.base.has(sympy.floor):
-            if not all(
-                term.is_nonnegative or term.is_positive or isinstance(term, sympy.floor)
-                for term in sympy.Add.make_args(value.base)
-            ):
-                raise _UnknownFormError
-            return self.plain(value.replace(sympy.floor, lambda inner: inner))  # what is divided by is larger
+        if isinstance(value, sympy.Pow) and value.base.has(sympy.floor) and not value.exp.is_nonnegative:
+            raise _UnknownFormError  # it is divided by something known to within a part of one only
         if isinstance(value, sympy.Pow) and value.base.is_Add:
             divides = (
                 value.exp.is_negative

@@ -14,7 +14,7 @@ from tests.affine.derived import quick
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.leading_term import leading_term
-from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.quasi_polynomial import number_at, symbol
 from shorthaul.affine.integer_sets.short_form import simple_bound
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.orders.upper_report import upper_document, upper_text
@@ -122,3 +122,11 @@ def test_upper_bounds_in_short(name: str) -> None:
             at |= dict.fromkeys(upper.edges, sympy.Integer(3))
             assert float(formula.xreplace(at)) >= float(upper.formula.xreplace(at)) - 1e-6
     assert tried > 5
+
+
+def test_roots_of_floors_have_no_short_form() -> None:
+    """Their floors may be of any part of one: a root without them is above one of these formulas or its negative."""
+    root = symbol("N") / sympy.sqrt(sympy.floor(symbol("N") / 128) + 1)
+    for formula in (root, -root):
+        short = simple_bound(formula)
+        assert short is None or number_at(short.formula, {"N": 200, "S": 9}) <= number_at(formula, {"N": 200, "S": 9})

@@ -104,3 +104,19 @@ def test_windows_that_do_not_overlap_are_a_product_of_matrices() -> None:
     assert found.value(SIZES) >= 0.97 * 2 * 5 * SIZES["m"] ** 2 * (SIZES["n"] - 1) / sqrt(SIZES["S"])
     document = bound_of(program, found, SIZES, flow_dependences(program)).document()
     assert not verify(program, document, SIZES)[0]
+
+
+FRAMES = (
+    "void f(int F, int L, int K, double x[128 * F + L], double w[K][L], double y[F][K]) {\n"
+    "for (int f = 0; f < F; f++) for (int k = 0; k < K; k++) for (int n = 0; n < L; n++)\n"
+    "y[f][k] += x[128 * f + n] * w[k][n]; }\n"
+)
+
+
+@pytest.mark.slow
+def test_frames_that_overlap_have_as_many_windows_as_they_are_wide() -> None:
+    """A value is in four frames: 2 V / sqrt(4 S)."""
+    program, sizes = program_from_text(FRAMES), {"F": 400, "L": 512, "K": 257, "S": 4096}
+    found = lower_bound(program, sizes=sizes, search=Search(effort=0.5))
+    value, V = found.value(sizes), 400 * 512 * 257
+    assert value >= 0.98 * V / sqrt(sizes["S"]) - 128 * 400 - 400 * 257
