@@ -29,8 +29,7 @@ from shorthaul.affine.integer_sets.counting import card, count_formula, most_for
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
-from shorthaul.affine.proofs.lemmas import SEGMENTS
-from shorthaul.affine.proofs.lines import LINES, SQUARES
+from shorthaul.affine.proofs.lemmas import LINES, SEGMENTS, SQUARES
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, least_events, value_text

@@ -35,7 +35,7 @@ from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, positive_sum
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
 from shorthaul.affine.model import Program
-from shorthaul.affine.proofs.moments_of_play import ALTERNATING
+from shorthaul.affine.proofs.lemmas import ALTERNATING
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import (

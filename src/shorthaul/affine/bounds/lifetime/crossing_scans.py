@@ -33,7 +33,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, sum_over_events
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
-from shorthaul.affine.proofs.moments_of_play import CROSSING
+from shorthaul.affine.proofs.lemmas import CROSSING
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import MOST_LOST, WAVEFRONT_OPERATIONS

@@ -26,7 +26,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, positive_sum
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
-from shorthaul.affine.proofs.moments_of_play import LAYERS
+from shorthaul.affine.proofs.lemmas import LAYERS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import LAYER_COMPOSITIONS, LAYER_OPERATIONS, LONGEST_LAYER_PATH

@@ -30,7 +30,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, sum_over_events
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
-from shorthaul.affine.proofs.moments_of_play import MOMENTS
+from shorthaul.affine.proofs.lemmas import MOMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import FURTHER_COMPOSITIONS, MOST_MOMENTS, PHASE_OPERATIONS

@@ -39,7 +39,7 @@ from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, sum_over_events
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
 from shorthaul.affine.model import Program
-from shorthaul.affine.proofs.moments_of_play import PHASES, WAVEFRONT
+from shorthaul.affine.proofs.lemmas import PHASES, WAVEFRONT
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import (

@@ -25,7 +25,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, disjoint_part, sum_over_events
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
-from shorthaul.affine.proofs.moments_of_play import INTERVALS, WAVEFRONT
+from shorthaul.affine.proofs.lemmas import INTERVALS, WAVEFRONT
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import MOST_PATHS_BACK, MOST_REACHABLE_MAPS, WAVEFRONT_COMPOSITIONS, WAVEFRONT_OPERATIONS

@@ -24,8 +24,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
 from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span
-from shorthaul.affine.proofs.lemmas import CUTS, SEGMENTS
-from shorthaul.affine.proofs.line_ends import LINE_ENDS
+from shorthaul.affine.proofs.lemmas import CUTS, LINE_ENDS, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, least_events, value_text

@@ -49,24 +49,26 @@ from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S, simplest
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
-from shorthaul.affine.proofs.balls import BALLS
-from shorthaul.affine.proofs.columns import BARE_COLUMNS, COLUMNS, rates, ring_rate
+from shorthaul.affine.proofs.columns import rates, ring_rate
 from shorthaul.affine.proofs.inside import Inside, instances_text
 from shorthaul.affine.proofs.lemmas import (
     BALANCED,
+    BALLS,
+    BARE_COLUMNS,
     BOXES,
+    COLUMNS,
     COUPLED,
     OWN_BALANCED,
     OWN_ROWS,
     ROWS,
     SEGMENTS,
     SHARED_ROWS,
+    WALLS,
     Lemma,
 )
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, events_of_parts, least_events, value_text
-from shorthaul.affine.proofs.walls import WALLS
 from shorthaul.affine.tuning import LARGEST_LEVEL_FACTOR, LEAST_GAIN, MOST_LEVEL_COVECTORS, WIDEST_SKEWED_STENCIL
 
 _SET = isl.dim_type.set

@@ -28,7 +28,7 @@ from shorthaul.affine.integer_sets.counting import at_least, card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import number_at
-from shorthaul.affine.proofs.lemmas_on_rows import PAIRED_ROWS
+from shorthaul.affine.proofs.lemmas import PAIRED_ROWS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import PARTITION_OPERATIONS

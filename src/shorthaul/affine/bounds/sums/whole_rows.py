@@ -24,11 +24,11 @@ from shorthaul.affine.integer_sets.counting import card, count_formula, most_for
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.model import Statement
-from shorthaul.affine.proofs.lemmas import SEGMENTS
+from shorthaul.affine.proofs.lemmas import SEGMENTS, WHOLE_ROWS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.proofs.segments import events_at, least_events, value_text
-from shorthaul.affine.proofs.whole_rows import ONE_LINE, WHOLE_ROWS, most_weight
+from shorthaul.affine.proofs.whole_rows import ONE_LINE, most_weight
 from shorthaul.affine.tuning import (
     LEAST_PASSING,
     MOST_ROW_DELAY,
