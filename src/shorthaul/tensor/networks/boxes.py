@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.tensor.networks.model import Access, Expand, Index, Network, Permute, Regroup, Step, Stride
 
+T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
 _ZERO = np.zeros(1, np.int64)
 #: A loop: operator and dimension.
@@ -36,6 +38,9 @@ Box = tuple[Span, ...]
 def full(size: int) -> Span:
     """Return all positions of an axis."""
     return Span(_ZERO, np.array([size - 1], np.int64))
+
+
+_ONE = full(1)
 
 
 def tiles(size: int, tile: int, key: Key) -> Span:
@@ -89,21 +94,34 @@ def _clipped(low: Ints, high: Ints, size: int, of: frozenset[Key]) -> Span:
     return Span(np.where(high < low, 0, low), np.where(high < low, -1, high), of)
 
 
-def through(box: Box, step: Step) -> Box:
-    """Return the positions in the source of a view."""
-    match step:
-        case Permute(axes):
-            source: list[Span] = list(box)
-            for axis, span in zip(axes, box, strict=True):
-                source[axis] = span
-            return tuple(source)
-        case Stride(start, by, size):
-            return tuple(_strided(*each) for each in zip(box, start, by, size, strict=True))
-        case Expand(shape):
-            last = box[len(box) - len(shape) :]
-            return tuple(full(1) if size == 1 else span for size, span in zip(shape, last, strict=True))
-        case Regroup(shape, shape_of_source):
-            return _regrouped(box, shape, shape_of_source)
+def followed(
+    values: Sequence[T],
+    steps: Iterable[Step],
+    one: T,
+    strided: Callable[[T, int, int, int], T],
+    regrouped: Callable[[Sequence[T], Sequence[int], Sequence[int]], Sequence[T] | None],
+) -> tuple[T, ...] | None:
+    """Return what is known of the axes of a stored tensor where ``values`` are of those of a view; None for nothing.
+
+    Of an axis of one place ``one`` is known; ``strided`` says what becomes of it by start, step and size, and
+    ``regrouped`` under another shape.
+    """
+    found = tuple(values)
+    for step in steps:
+        match step:
+            case Permute(axes):
+                found = tuple(found[axes.index(axis)] for axis in range(len(axes)))
+            case Stride(start, by, size):
+                found = tuple(strided(*each) for each in zip(found, start, by, size, strict=True))
+            case Expand(shape):
+                last = found[len(found) - len(shape) :]
+                found = tuple(one if size == 1 else each for size, each in zip(shape, last, strict=True))
+            case Regroup(shape, source):
+                again = regrouped(found, shape, source)
+                if again is None:
+                    return None
+                found = tuple(again)
+    return found
 
 
 def _strided(span: Span, start: int, by: int, size: int) -> Span:
@@ -133,9 +151,9 @@ def blocks(shape: Sequence[int], source: Sequence[int]) -> Iterator[tuple[list[i
         yield ours, theirs
 
 
-def _regrouped(box: Box, shape: Sequence[int], source: Sequence[int]) -> Box:
+def _regrouped(box: Sequence[Span], shape: Sequence[int], source: Sequence[int]) -> Box:
     """Return the positions in the source of a view under another shape."""
-    found: list[Span] = [full(1)] * len(source)
+    found: list[Span] = [_ONE] * len(source)
     for ours, theirs in blocks(shape, source):
         if len(ours) == len(theirs) == 1:
             found[theirs[0]] = box[ours[0]]
@@ -218,7 +236,7 @@ def touched(network: Network, operators: Sequence[int], loops: Mapping[Key, Span
 
 def box_of(access: Access, dims: Sequence[Span]) -> Box:
     """Return the positions of a stored tensor that an access reaches."""
-    box = tuple(reached(index, dims, size) for index, size in zip(access.axes, access.shape, strict=True))
-    for step in access.steps:
-        box = through(box, step)
+    seen = tuple(reached(index, dims, size) for index, size in zip(access.axes, access.shape, strict=True))
+    box = followed(seen, access.steps, _ONE, _strided, _regrouped)
+    assert box is not None, "nothing of a box is lost"
     return box

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.tensor.networks.array import spread
-from shorthaul.tensor.networks.boxes import blocks, is_one_to_one
+from shorthaul.tensor.networks.boxes import blocks, followed, is_one_to_one
 from shorthaul.tensor.networks.machine import Machine
-from shorthaul.tensor.networks.model import Access, Expand, Index, Network, Operator, Permute, Regroup, Stride
+from shorthaul.tensor.networks.model import Access, Index, Network, Operator
 from shorthaul.tensor.networks.operands import OUTPUTS, operands_of
 
-Positions = list[npt.NDArray[np.bool_]]
+Positions = Sequence[npt.NDArray[np.bool_]]
 #: Elements of axes that a view regroups, of which those needed are followed one by one.
 _LARGEST_BLOCK = 10**7
 
@@ -185,21 +185,7 @@ def _reached(network: Network, operator: Operator, access: Access, dims: Positio
     if len(used) != len(set(used)):
         return None  # a diagonal: the axes are not independent
     masks = [along(index, dims, size) for index, size in zip(access.axes, access.shape, strict=True)]
-    for step in access.steps:
-        match step:
-            case Permute(axes):
-                masks = [masks[axes.index(axis)] for axis in range(len(masks))]
-            case Stride(start, by, size):
-                masks = [_strided(*each) for each in zip(masks, start, by, size, strict=True)]
-            case Expand(shape):
-                last = masks[len(masks) - len(shape) :]
-                masks = [np.ones(1, bool) if size == 1 else mask for size, mask in zip(shape, last, strict=True)]
-            case Regroup(shape, source):
-                again = _regrouped(masks, shape, source)
-                if again is None:
-                    return None
-                masks = again
-    return masks
+    return followed(masks, access.steps, np.ones(1, bool), _strided, _regrouped)
 
 
 def _regrouped(masks: Positions, shape: Sequence[int], source: Sequence[int]) -> Positions | None:

@@ -53,7 +53,7 @@ class Execution:
         self.translation, self.network = translation, translation.network
         self.far = Far(translation, constants, inputs)
         self.kept: dict[int, _Held] = {}
-        self.reader = Reader(translation.graph, self.network, constants, self._fetch)
+        self.reader = Reader(translation, constants, self._fetch)
         self.moved: list[Moved] = []
         self.running: _GroupRun | None = None
         #: Who executed operators that have no tiles, and their kinds.

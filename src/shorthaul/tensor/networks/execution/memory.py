@@ -58,7 +58,7 @@ class Far:
         self.network = translation.network
         self.arrays: dict[int, Array] = {}
         self.written: dict[int, npt.NDArray[np.bool_]] = {}
-        self.reader = Reader(translation.graph, self.network, constants, self.fetch)
+        self.reader = Reader(translation, constants, self.fetch)
         self.tables = {
             self.reader.number.get(rows_of(node), -1): node for node in translation.nodes if node.kind == "Gather"
         }

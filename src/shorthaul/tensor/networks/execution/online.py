@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from shorthaul.tensor.networks.execution.memory import Ranges
 from shorthaul.tensor.networks.execution.operators import Piece
-from shorthaul.tensor.networks.execution.reading import Index, mesh, regrouped
-from shorthaul.tensor.networks.model import Access, Expand, Network, Operator, Permute, Regroup, Stride
+from shorthaul.tensor.networks.execution.reading import Index, mesh, seen_at
+from shorthaul.tensor.networks.model import Access, Network, Operator
 
 Array = npt.NDArray[Any]
 
@@ -67,15 +67,4 @@ def _followed(access: Access, dims: list[npt.NDArray[np.int64]]) -> Index:
         (sum((dims[dim] * factor for dim, factor in index.terms), zero) + index.offset) // index.divisor
         for index in access.axes
     ]
-    for step in access.steps:
-        match step:
-            case Permute(axes):
-                found = [found[axes.index(axis)] for axis in range(len(axes))]
-            case Stride(start, by, _):
-                found = [first + way * at for first, way, at in zip(start, by, found, strict=True)]
-            case Expand(source):
-                last = found[len(found) - len(source) :]
-                found = [at * 0 if size == 1 else at for size, at in zip(source, last, strict=True)]
-            case Regroup(shape, source):
-                found = list(regrouped(tuple(found), shape, source))
-    return tuple(found)
+    return seen_at(tuple(found), access.steps)

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
-from shorthaul.tensor.networks.boxes import blocks
-from shorthaul.tensor.networks.model import Network
-from shorthaul.tensor.networks.translation.graph import Graph, Node
-from shorthaul.tensor.networks.translation.network import part_of
+from shorthaul.tensor.networks.boxes import blocks, followed
+from shorthaul.tensor.networks.model import Step
+from shorthaul.tensor.networks.translation.graph import Node
+from shorthaul.tensor.networks.translation.network import Translation
 
 Array = npt.NDArray[Any]
 #: Positions along every axis, arrays that broadcast against one another.
@@ -68,12 +68,13 @@ def _anywhere(array: Array, low: Sequence[int], index: Index) -> Array | None:
 class Reader:
     """The tensors of a graph by name: what is stored is fetched, views are followed, small constants known."""
 
-    def __init__(self, graph: Graph, network: Network, constants: Mapping[str, Array], fetch: Fetch) -> None:
-        self.graph, self.constants, self.fetch = graph, constants, fetch
+    def __init__(self, translation: Translation, constants: Mapping[str, Array], fetch: Fetch) -> None:
+        network, self.graph = translation.network, translation.graph
+        self.views, self.constants, self.fetch = translation.views, constants, fetch
         self.number = {tensor.name: number for number, tensor in enumerate(network.tensors)}
         self.stored_shape = [tensor.shape for tensor in (network.whole or network).tensors]
         self.parts = network.parts
-        self.maker = {name: node for node in graph.nodes for name in node.outputs}
+        self.maker = {name: node for node in self.graph.nodes for name in node.outputs}
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a tensor."""
@@ -95,10 +96,15 @@ class Reader:
         if name in self.constants:
             return np.asarray(self.constants[name][index])
         node = self.maker.get(name)
-        follow = None if node is None else _FOLLOWED.get(node.kind.removeprefix("com.microsoft."))
-        if node is None or follow is None:
+        if node is not None and name in self.views:
+            source, steps = self.views[name]
+            found = self.taken(source, seen_at(index, steps))
+            if node.kind == "DequantizeLinear":
+                return _dequantised(self, node, found, index)
+            return converted(self, node, found) if node.kind in {"Cast", "CastLike"} else found
+        if node is None or node.kind != "Concat":
             raise InputError("cannot be executed: what it reads is stored nowhere", place=f"tensor {name}")
-        return follow(self, node, name, index)
+        return _joined(self, node, name, index)
 
     def stored(self, number: int, index: Index) -> Array:
         """Return elements of a stored tensor, of which a part may be all there is."""
@@ -113,10 +119,10 @@ class Reader:
         return np.zeros(shape) if 0 in shape else self.take(name, mesh(*map(range, shape)))
 
 
-def regrouped(index: Index, shape: Sequence[int], source: Sequence[int]) -> Index:
+def regrouped(index: Sequence[npt.NDArray[np.int64]], shape: Sequence[int], source: Sequence[int]) -> Index:
     """Return the places in a tensor of the same elements in row-major order."""
     if tuple(shape) == tuple(source):
-        return index
+        return tuple(index)
     rank = index[0].ndim if index else 0
     found: list[npt.NDArray[np.int64]] = [np.zeros((1,) * rank, np.int64)] * len(source)
     for ours, theirs in blocks(shape, source):
@@ -131,12 +137,12 @@ def regrouped(index: Index, shape: Sequence[int], source: Sequence[int]) -> Inde
     return tuple(found)
 
 
-def _same(reader: Reader, node: Node, name: str, index: Index) -> Array:
-    del name
-    source = reader.taken(node.inputs[0], index)
-    if node.kind == "DequantizeLinear":
-        return _dequantised(reader, node, source, index)
-    return converted(reader, node, source) if node.kind in {"Cast", "CastLike"} else source
+def seen_at(index: Index, steps: Sequence[Step]) -> Index:
+    """Return the places that views lead to, step after step."""
+    one = np.zeros((1,) * (index[0].ndim if index else 0), np.int64)
+    found = followed(index, steps, one, lambda at, start, by, _: start + by * at, regrouped)
+    assert found is not None, "no place is lost"
+    return found
 
 
 def converted(reader: Reader, node: Node, values: Array) -> Array:
@@ -165,41 +171,6 @@ def _dequantised(reader: Reader, node: Node, source: Array, index: Index) -> Arr
     zero = 0.0 if len(spread) < 2 or spread[1] is None else spread[1].astype(np.float64)
     assert spread[0] is not None
     return np.asarray((source.astype(np.float64) - zero) * spread[0])
-
-
-def _reshaped(reader: Reader, node: Node, name: str, index: Index) -> Array:
-    source = node.inputs[0]
-    return reader.taken(source, regrouped(index, reader.shape(name), reader.shape(source)))
-
-
-def _transposed(reader: Reader, node: Node, name: str, index: Index) -> Array:
-    del name
-    order = node.attributes.get("perm") or range(len(index) - 1, -1, -1)
-    source = dict(zip((int(axis) % len(index) for axis in order), index, strict=True))
-    return reader.taken(node.inputs[0], tuple(source[axis] for axis in range(len(index))))
-
-
-def _split(reader: Reader, node: Node, name: str, index: Index) -> Array:
-    axis = int(node.attributes.get("axis", 0)) % len(index)
-    before = node.outputs[: node.outputs.index(name)]
-    start = sum(reader.shape(other)[axis] for other in before)
-    return reader.taken(node.inputs[0], (*index[:axis], index[axis] + start, *index[axis + 1 :]))
-
-
-def _sliced(reader: Reader, node: Node, name: str, index: Index) -> Array:
-    del name
-    part = part_of(node, reader.shape(node.inputs[0]), reader.constants)
-    moved = (at * by + first for at, first, by in zip(index, part.start, part.step, strict=True))
-    return reader.taken(node.inputs[0], tuple(moved))
-
-
-def _picked(reader: Reader, node: Node, name: str, index: Index) -> Array:
-    del name
-    shape, chosen = reader.shape(node.inputs[0]), reader.constants[node.inputs[1]]
-    axis = int(node.attributes.get("axis", 0)) % len(shape)
-    rows = expect_rows(chosen, shape[axis], node)
-    at = rows[index[axis : axis + rows.ndim]] if rows.ndim else rows.reshape((1,) * (index[0].ndim if index else 0))
-    return reader.taken(node.inputs[0], (*index[:axis], at, *index[axis + rows.ndim :]))
 
 
 def expect_rows(chosen: Array, count: int, node: Node) -> npt.NDArray[np.int64]:
@@ -232,37 +203,3 @@ def _joined(reader: Reader, node: Node, name: str, index: Index) -> Array:
         start = stop
     assert found is not None, "an index beyond a concatenation"
     return found
-
-
-def _expanded(reader: Reader, node: Node, name: str, index: Index) -> Array:
-    del name
-    shape = reader.shape(node.inputs[0])
-    last = index[len(index) - len(shape) :]
-    places = (at * 0 if size == 1 else at for at, size in zip(last, shape, strict=True))
-    return reader.taken(node.inputs[0], tuple(places))
-
-
-def _turned(reader: Reader, node: Node, name: str, index: Index) -> Array:
-    block, (n, c, y, x) = int(node.attributes.get("blocksize", 1)), index
-    if node.kind == "DepthToSpace":
-        depth = reader.shape(name)[1]
-        inside = (y % block, x % block)
-        crd = str(node.attributes.get("mode", "DCR")) == "CRD"
-        channel = (c * block + inside[0]) * block + inside[1] if crd else (inside[0] * block + inside[1]) * depth + c
-        return reader.taken(node.inputs[0], (n, channel, y // block, x // block))
-    depth = reader.shape(node.inputs[0])[1]
-    part, channel = np.divmod(c, depth)
-    return reader.taken(node.inputs[0], (n, channel, y * block + part // block, x * block + part % block))
-
-
-_FOLLOWED: dict[str, Callable[[Reader, Node, str, Index], Array]] = {
-    **dict.fromkeys(("Identity", "Dropout", "Cast", "CastLike", "DequantizeLinear"), _same),
-    **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshaped),
-    "Transpose": _transposed,
-    "Split": _split,
-    "Slice": _sliced,
-    "Gather": _picked,
-    "Concat": _joined,
-    **dict.fromkeys(("Expand", "Tile"), _expanded),
-    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), _turned),
-}

@@ -52,13 +52,17 @@ def moves_inward(shape: Shape, inner: Stride) -> bool:
 
 @dataclass(slots=True)
 class Builder:
-    """The network as far as it is made; ``parts`` says where a tensor is stored, ``nodes`` what made it."""
+    """The network as far as it is made; ``parts`` says where a tensor is stored, ``nodes`` what made it.
+
+    ``views`` has what a tensor is a view of, and the steps to there.
+    """
 
     graph: Graph
     tensors: list[Tensor] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     parts: dict[str, Parts] = field(default_factory=dict)
+    views: dict[str, tuple[str, tuple[Step, ...]]] = field(default_factory=dict)
     unknown: dict[str, list[str]] = field(default_factory=dict)
     #: What a row may take that is needed whole.
     most_row_bytes: float = math.inf
@@ -92,6 +96,7 @@ class Builder:
         expect_seen(self.shape(name), steps, self.shape(source))
         plain = tuple(step for step in steps if not (isinstance(step, Regroup) and step.shape == step.source))
         self.parts[name] = [(number, chained(plain, inner)) for number, inner in self.stored(source)]
+        self.views[name] = source, plain
 
     def reads(self, name: str, axes: Sequence[Index], *steps: Step) -> list[Access]:
         """Return the accesses to a tensor; a constant of one element stays in a register."""

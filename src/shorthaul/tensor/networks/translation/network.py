@@ -7,12 +7,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.boxes import box_of, full
 from shorthaul.tensor.networks.loops import shapes_of
-from shorthaul.tensor.networks.model import Access, Expand, Network, Origin, Permute, Regroup, Stride
+from shorthaul.tensor.networks.model import Access, Expand, Network, Origin, Permute, Regroup, Step, Stride
 from shorthaul.tensor.networks.translation.agreement import expect_signature
 from shorthaul.tensor.networks.translation.builder import Builder, axis_of, chained
 from shorthaul.tensor.networks.translation.graph import Graph, Node, graph_from_onnx
@@ -20,7 +20,6 @@ from shorthaul.tensor.networks.translation.long_rows import LongRows
 from shorthaul.tensor.networks.translation.need import needed_part
 from shorthaul.tensor.networks.translation.online import with_running_rows
 from shorthaul.tensor.networks.translation.operators import TRANSLATIONS
-from shorthaul.tensor.networks.translation.writing import Shape
 
 #: Elements along an axis: what is read of each is marked one by one.
 _LONGEST_AXIS: Final = 2**28
@@ -28,11 +27,15 @@ _LONGEST_AXIS: Final = 2**28
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """A network beside the graph that it was made of: ``nodes`` has the node of every operator."""
+    """A network beside the graph that it was made of: ``nodes`` has the node of every operator.
+
+    ``views`` has what a tensor of the graph is a view of, and the steps to there.
+    """
 
     network: Network
     graph: Graph
     nodes: tuple[Node, ...]
+    views: Mapping[str, tuple[str, tuple[Step, ...]]]
 
 
 def network_from_onnx(
@@ -186,7 +189,7 @@ def _translated(
     operators = with_running_rows(builder)
     made = (tuple(builder.tensors), operators, (*graph.remarks, *remarks))
     network, kept = needed_part(Network(graph.name, *made, origin, outputs))
-    return Translation(network, graph, tuple(builder.nodes[number] for number in kept))
+    return Translation(network, graph, tuple(builder.nodes[number] for number in kept), builder.views)
 
 
 def _some(names: list[str]) -> str:
@@ -266,12 +269,6 @@ def _slice(builder: Builder, node: Node) -> bool:
     shape, values = builder.shape(node.inputs[0]), builder.graph.values
     if any(name and name not in values for name in node.inputs[1:]):
         return False
-    builder.view(node.outputs[0], node.inputs[0], part_of(node, shape, values))
-    return True
-
-
-def part_of(node: Node, shape: Shape, values: Mapping[str, Any]) -> Stride:
-    """Return which places of a tensor a ``Slice`` takes, that has them as attributes or among ``values``."""
     given = [values[name].ravel() if name else None for name in node.inputs[1:]] + [None] * 4
     if any(array is not None and array.dtype.kind not in "iu" for array in given):
         raise TypeError("names places that are no integers")
@@ -282,7 +279,8 @@ def part_of(node: Node, shape: Shape, values: Mapping[str, Any]) -> Stride:
         size = shape[axis]
         first[axis] = min(max(start + size * (start < 0), 0), size - 1 if by < 0 else size)
         step[axis] = by
-    return Stride(tuple(first), tuple(step), shape)
+    builder.view(node.outputs[0], node.inputs[0], Stride(tuple(first), tuple(step), shape))
+    return True
 
 
 def _picked(builder: Builder, node: Node) -> bool:
