@@ -18,6 +18,7 @@ from onnx import TensorProto, numpy_helper
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
+from shorthaul.tensor.networks.execution.experts import unpacked
 from shorthaul.tensor.networks.execution.mended import OWN
 from shorthaul.tensor.networks.translation.constants import (
     elements,
@@ -254,19 +255,15 @@ def _unpacked(node: Node, values: Mapping[str, Array]) -> Array:
     """Return weights of few bits as numbers, by column: every block has a scale, and perhaps a zero of its own."""
     size, columns, block = (int(node.attributes[key]) for key in ("K", "N", "block_size"))
     bits = int(node.attributes.get("bits", 4))
-    per_byte, blocks = 8 // bits, -(-size // block)
-
-    def numbers(packed: Array, count: int) -> Array:
-        spread = packed.astype(np.int64)[..., None] >> (np.arange(per_byte) * bits) & (2**bits - 1)
-        return np.asarray(spread.reshape(columns, -1)[:, :count])
-
-    found = numbers(values[node.inputs[1]].reshape(columns, -1), blocks * block).reshape(columns, blocks, block)
+    blocks = -(-size // block)
+    found = unpacked(values[node.inputs[1]].reshape(columns, -1), bits)[:, : blocks * block]
     zeros: Array = np.full((columns, blocks), 2 ** (bits - 1))
     if len(node.inputs) > 3 and node.inputs[3]:
         given = values[node.inputs[3]].reshape(columns, -1)
-        zeros = given if given.dtype.kind == "f" else numbers(given, blocks)
+        zeros = given if given.dtype.kind == "f" else unpacked(given, bits)[:, :blocks]
     scales = values[node.inputs[2]].reshape(columns, blocks)
-    return np.asarray(((found - zeros[..., None]) * scales[..., None]).reshape(columns, -1)[:, :size])
+    found = (found.reshape(columns, blocks, block) - zeros[..., None]) * scales[..., None]
+    return np.asarray(found.reshape(columns, -1)[:, :size])
 
 
 def evaluated(node: Node, graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:

@@ -95,16 +95,17 @@ def _numbers(packed: Array | None, scales: Array | None, zeros: Array | None, bi
     """Return the numbers that packed integers stand for; zeros are packed as they are, along their last axis."""
     if packed is None or scales is None:
         return None
-    values, by_block = _unpacked(packed, bits), scales.reshape(*scales.shape[:2], -1)
+    values, by_block = unpacked(packed, bits), scales.reshape(*scales.shape[:2], -1)
     times = values.shape[2] // by_block.shape[2]
     if zeros is None:
         values = values - 2 ** (bits - 1)
     else:
-        alike = _unpacked(zeros, bits)
+        alike = unpacked(zeros, bits)
         values = values - np.repeat(alike[..., None] if zeros.ndim == 2 else alike[..., : by_block.shape[2]], times, -1)
     return np.asarray(values * np.repeat(by_block, times, -1))
 
 
-def _unpacked(packed: Array, bits: int) -> Array:
+def unpacked(packed: Array, bits: int) -> Array:
+    """Return integers of few bits, of which each of those given holds several along the last axis."""
     several = packed.astype(np.int64)[..., None] >> (np.arange(8 // bits) * bits) & (2**bits - 1)
     return np.asarray(several.reshape(*packed.shape[:-1], -1))

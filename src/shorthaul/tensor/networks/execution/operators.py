@@ -295,17 +295,14 @@ def finish_gemm(piece: Piece, total: Array) -> Array:
 def einsum(piece: Piece) -> Array:
     """Return sums of products by letters."""
     equation = str(piece.node.attributes["equation"]).replace(" ", "")
-    left, arrow, right = equation.partition("->")
-    if not arrow:
-        letters = left.replace(",", "")
-        right = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+    left, _, _ = equation.partition("->")
     operands = []
     for number, word in enumerate(left.split(",")):
         shape = piece.shape(number)
         places = [piece.along(letter)[: None if size > 1 else 1] for letter, size in zip(word, shape, strict=True)]
         places = [at * 0 if size == 1 else at for at, size in zip(places, shape, strict=True)]
         operands.append(piece.take(number, mesh(*places)))
-    return np.asarray(np.einsum(f"{left}->{right}", *operands, optimize=True))
+    return np.asarray(np.einsum(equation, *operands, optimize=True))
 
 
 def rows(piece: Piece) -> Array:

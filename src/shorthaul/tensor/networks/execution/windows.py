@@ -15,8 +15,8 @@ from shorthaul.tensor.networks.execution.lookups import LOOKUPS
 from shorthaul.tensor.networks.execution.operators import KINDS, Array, Kind, Piece, pointwise, rounded
 from shorthaul.tensor.networks.execution.reading import mesh
 from shorthaul.tensor.networks.translation.lookups import scales_of
-from shorthaul.tensor.networks.translation.operators import dft_axis
-from shorthaul.tensor.networks.translation.writing import margins
+from shorthaul.tensor.networks.translation.operators import dft_axis, windows_of
+from shorthaul.tensor.networks.translation.writing import Shape, margins
 
 Ints = npt.NDArray[np.int64]
 
@@ -27,27 +27,9 @@ def _spatial(piece: Piece, rank: int) -> tuple[list[Ints], list[Ints]]:
     return [piece.along(names[axis % 3]) for axis in range(rank)], [piece.along(f"k{axis}") for axis in range(rank)]
 
 
-def _window(
-    piece: Piece, kernel: Sequence[int], spatial: Sequence[int]
-) -> tuple[list[int], list[int], list[int], list[int]]:
+def _window(piece: Piece, kernel: Shape) -> tuple[list[int], list[int], list[int], list[int]]:
     """Return strides, dilations, and the padding in front and behind, per axis."""
-    rank, attributes = len(kernel), piece.node.attributes
-    strides = [int(by) for by in attributes.get("strides") or (1,) * rank]
-    dilations = [int(by) for by in attributes.get("dilations") or (1,) * rank]
-    pads = [int(by) for by in attributes.get("pads") or (0,) * (2 * rank)]
-    auto = str(attributes.get("auto_pad", "NOTSET"))
-    output = piece.reader.shape(piece.node.outputs[0])[2:]
-    for axis in range(rank if auto.startswith("SAME") or "output_shape" in attributes else 0):
-        reach = dilations[axis] * (kernel[axis] - 1) + 1
-        if piece.kind == "ConvTranspose":
-            more = list(attributes.get("output_padding") or (0,) * rank)[axis]
-            total = strides[axis] * (spatial[axis] - 1) + more + reach - output[axis]
-            front = total - total // 2 if auto != "SAME_UPPER" else int(total / 2)  # towards 0 where it is below
-        else:
-            total = max(0, (-(-spatial[axis] // strides[axis]) - 1) * strides[axis] + reach - spatial[axis])
-            front = total // 2 if auto == "SAME_UPPER" else -(-total // 2)
-        pads[axis], pads[rank + axis] = front, total - front
-    return strides, dilations, pads[:rank], pads[rank:]
+    return windows_of(piece.node, piece.shape(0)[2:], kernel, piece.reader.shape(piece.node.outputs[0])[2:])
 
 
 def _padded(
@@ -95,7 +77,7 @@ def convolution(piece: Piece) -> Array:
     at = {"QLinearConv": (0, 3), "ConvInteger": (0, 1)}.get(piece.kind, (0, 1))
     shape, kernel = piece.shape(at[0]), piece.shape(at[1])
     rank, groups = len(shape) - 2, _groups(piece)
-    strides, dilations, front, _ = _window(piece, kernel[2:], shape[2:])
+    strides, dilations, front, _ = _window(piece, kernel[2:])
     places, taps = _spatial(piece, rank)
     n, g, m, c = (piece.along(name) for name in "ngmc")
     each = list(zip(places, taps, strides, dilations, front, strict=True))
@@ -163,7 +145,7 @@ def transposed(piece: Piece) -> Array:
     """Return sums over taps and channels of a transposed convolution: every input spreads over its window."""
     shape, kernel, groups = piece.shape(0), piece.shape(1), _groups(piece)
     rank = len(shape) - 2
-    strides, dilations, front, _ = _window(piece, kernel[2:], shape[2:])
+    strides, dilations, front, _ = _window(piece, kernel[2:])
     places, taps = _spatial(piece, rank)
     n, g, m, c = (piece.along(name) for name in "ngmc")
     spread = mesh(g, c, m, *taps)
@@ -214,7 +196,7 @@ def _pool(piece: Piece) -> tuple[tuple[int, ...], tuple[list[int], list[int], li
     kernel = (
         spatial if piece.kind.startswith("Global") else tuple(int(n) for n in piece.node.attributes["kernel_shape"])
     )
-    return kernel, _window(piece, kernel, spatial)
+    return kernel, _window(piece, kernel)
 
 
 def finish_pooling(piece: Piece, total: Array) -> Array:

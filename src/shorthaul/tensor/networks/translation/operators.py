@@ -159,13 +159,10 @@ def fused_attention(builder: Builder, node: Node) -> bool:
 def einsum(builder: Builder, node: Node) -> bool:
     """Sums of products by letters."""
     equation = str(node.attributes.get("equation", "")).replace(" ", "")
-    if "." in equation:
-        return False
     left, arrow, right = equation.partition("->")
     words = left.split(",")
-    if not arrow:
-        letters = left.replace(",", "")
-        right = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+    if "." in equation or not arrow:
+        return False
     sizes: dict[str, int] = {}
     for word, name in zip(words, node.inputs, strict=False):
         if len(word) != len(builder.shape(name)) or len(set(word)) < len(word):
@@ -183,28 +180,37 @@ def einsum(builder: Builder, node: Node) -> bool:
     return True
 
 
-def _windows(node: Node, spatial: Shape, kernel: Shape, rank: int) -> tuple[list[int], list[int], list[int]]:
-    """Return strides, dilations and the padding in front, per axis; ValueError where not even one window fits."""
+def windows_of(
+    node: Node, spatial: Shape, kernel: Shape, output: Shape
+) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Return strides, dilations, and the padding in front and behind, per axis of ``spatial``.
+
+    Raises ValueError where not even one window fits.
+    """
+    rank = len(kernel)
     strides = list(node.attributes.get("strides") or (1,) * rank)
     dilations = list(node.attributes.get("dilations") or (1,) * rank)
     if min(*strides, *dilations, 1) < 1:
         raise ValueError("has windows that do not move on")
-    around = list(node.attributes.get("pads") or (0,) * (2 * rank))
-    pads = around[:rank]
-    same = str(node.attributes.get("auto_pad", "NOTSET"))
-    if node.kind != "ConvTranspose" and not same.startswith("SAME") and not node.attributes.get("ceil_mode", 0):
-        for axis in range(rank):
-            reach = dilations[axis] * (kernel[axis] - 1) + 1
-            room = spatial[axis] + around[axis] + around[rank + axis]
-            if reach > room:
+    pads = list(node.attributes.get("pads") or (0,) * (2 * rank))
+    same, is_transposed = str(node.attributes.get("auto_pad", "NOTSET")), node.kind == "ConvTranspose"
+    is_given = not (same.startswith("SAME") or (is_transposed and node.attributes.get("output_shape")))
+    more = node.attributes.get("output_padding") or (0,) * rank
+    for axis in range(rank):
+        reach = dilations[axis] * (kernel[axis] - 1) + 1
+        if is_given:
+            room = spatial[axis] + pads[axis] + pads[rank + axis]
+            if reach > room and not is_transposed and not node.attributes.get("ceil_mode", 0):
                 raise ValueError(f"has a window of {reach} along an axis of {room}, padding included")
-    if same.startswith("SAME"):
-        for axis in range(rank):
-            reach = dilations[axis] * (kernel[axis] - 1) + 1
-            steps = -(-spatial[axis] // strides[axis]) - 1
-            total = max(0, steps * strides[axis] + reach - spatial[axis])
-            pads[axis] = total // 2 if same == "SAME_UPPER" else -(-total // 2)
-    return strides, dilations, pads
+            continue
+        if is_transposed:
+            total = strides[axis] * (spatial[axis] - 1) + more[axis] + reach - output[axis]
+            front = int(total / 2) if same == "SAME_UPPER" else total - total // 2  # towards 0 where it is below
+        else:
+            total = max(0, (-(-spatial[axis] // strides[axis]) - 1) * strides[axis] + reach - spatial[axis])
+            front = total // 2 if same == "SAME_UPPER" else -(-total // 2)
+        pads[axis], pads[rank + axis] = front, total - front
+    return strides, dilations, pads[:rank], pads[rank:]
 
 
 def convolution(builder: Builder, node: Node) -> bool:
@@ -218,16 +224,7 @@ def convolution(builder: Builder, node: Node) -> bool:
     is_transposed = node.kind == "ConvTranspose"
     if shape[1] != (kernel[0] if is_transposed else kernel[1] * groups) or shape[1] % groups or output[1] % groups:
         raise ValueError("channels do not fit its groups")
-    strides, dilations, pads = _windows(node, shape[2:], kernel[2:], rank)
-    if is_transposed and (
-        node.attributes.get("output_shape") or str(node.attributes.get("auto_pad", "")).startswith("SAME")
-    ):
-        upper = str(node.attributes.get("auto_pad", "")) == "SAME_UPPER"
-        more = node.attributes.get("output_padding") or (0,) * rank
-        for axis in range(rank):
-            reach = dilations[axis] * (kernel[2 + axis] - 1) + 1
-            total = strides[axis] * (shape[2 + axis] - 1) + more[axis] + reach - output[2 + axis]
-            pads[axis] = int(total / 2) if upper else total - total // 2  # towards 0 where it is below
+    strides, dilations, pads, _ = windows_of(node, shape[2:], kernel[2:], output[2:])
     dims = Dims()
     n, g = dims.add("n", output[0]), dims.add("g", groups)
     m = dims.add("m", output[1] // groups)
@@ -265,7 +262,7 @@ def pooling(builder: Builder, node: Node) -> bool:
     kernel = shape[2:] if is_global else tuple(node.attributes.get("kernel_shape", ()))
     if rank < 1 or len(kernel) != rank or len(output) != len(shape):
         return False
-    strides, dilations, pads = _windows(node, shape[2:], kernel, rank)
+    strides, dilations, pads, _ = windows_of(node, shape[2:], kernel, output[2:])
     dims = Dims()
     n, c = dims.add("n", shape[0]), dims.add("c", shape[1])
     places = [dims.add("yxz"[axis % 3], output[2 + axis]) for axis in range(rank)]

@@ -237,47 +237,45 @@ def _one_hot(writer: Writer) -> bool:
 
 
 def _by_letters(writer: Writer) -> bool:
-    """A sum of products whose axes have no letters in part: they get letters, from the last axis on."""
+    """A sum of products in full: axes without letters get some, from the last axis on, and so does the output."""
     equation = writer.values["equation"].decode().replace(" ", "")
-    if "..." not in equation:
-        return _along_diagonals(writer, equation)
     left, arrow, right = equation.partition("->")
-    words = left.split(",")
-    ranks = [
-        len(writer.shapes[name]) - len(word.replace("...", "")) for name, word in zip(writer.inputs, words, strict=True)
-    ]
-    most = max(rank for rank, word in zip(ranks, words, strict=True) if "..." in word)
-    free = "".join(letter for letter in string.ascii_letters if letter not in equation)[:most]
+    words, dots = left.split(","), "..." in left
     if not arrow:
         letters = left.replace(",", "").replace(".", "")
-        right = "..." + "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
-    words = [word.replace("...", free[most - rank :]) for word, rank in zip(words, ranks, strict=True)]
-    whole = ",".join(words) + "->" + right.replace("...", free)
-    return bool(writer.add("Einsum", *writer.inputs, output=writer.outputs[0], equation=whole))
-
-
-def _along_diagonals(writer: Writer, equation: str) -> bool:
-    """A sum of products with a letter twice in a word: of places equally far apart in a flat tensor."""
-    left, arrow, right = equation.partition("->")
-    words, made = left.split(","), list(writer.inputs)
-    for number, word in enumerate(words):
-        shape = writer.shapes[made[number]]
-        for letter in [one for one in dict.fromkeys(word) if word.count(one) > 1]:
-            along = [at for at, one in enumerate(words[number]) if one == letter]
-            kept = [at for at in range(len(shape)) if at not in along]
-            size, many = shape[along[0]], len(along)
-            words[number] = "".join(words[number][at] for at in kept) + letter
-            shape = (*(shape[at] for at in kept), size)
-            turned = writer.add("Transpose", made[number], perm=[*kept, *along])
-            flat = writer.reshaped(turned, (*shape[:-1], size**many))
-            step = sum(size**power for power in range(many))
-            ends = (writer.constant([value]) for value in (0, size**many, len(kept), step))
-            made[number] = writer.add("Slice", flat, *ends)
-    if made == writer.inputs:
+        right = "..." * dots + "".join(sorted(one for one in set(letters) if letters.count(one) == 1))
+    if dots:
+        ranks = [
+            len(writer.shapes[name]) - len(word.replace("...", ""))
+            for name, word in zip(writer.inputs, words, strict=True)
+        ]
+        most = max(rank for rank, word in zip(ranks, words, strict=True) if "..." in word)
+        free = "".join(letter for letter in string.ascii_letters if letter not in equation)[:most]
+        words = [word.replace("...", free[most - rank :]) for word, rank in zip(words, ranks, strict=True)]
+        right = right.replace("...", free)
+    made = list(writer.inputs)
+    for number in range(0 if dots else len(words)):  # of those with dots, once they have letters
+        made[number], words[number] = _along_diagonals(writer, made[number], words[number])
+    if arrow and not dots and made == writer.inputs:
         return False
-    letters = left.replace(",", "")
-    right = right if arrow else "".join(sorted(one for one in set(letters) if letters.count(one) == 1))
     return bool(writer.add("Einsum", *made, output=writer.outputs[0], equation=f"{','.join(words)}->{right}"))
+
+
+def _along_diagonals(writer: Writer, source: str, word: str) -> tuple[str, str]:
+    """Return a factor with each letter of its word once: of places equally far apart in a flat tensor, and its word."""
+    shape = writer.shapes[source]
+    for letter in [one for one in dict.fromkeys(word) if word.count(one) > 1]:
+        along = [at for at, one in enumerate(word) if one == letter]
+        kept = [at for at in range(len(shape)) if at not in along]
+        size, many = shape[along[0]], len(along)
+        word = "".join(word[at] for at in kept) + letter
+        shape = (*(shape[at] for at in kept), size)
+        turned = writer.add("Transpose", source, perm=[*kept, *along])
+        flat = writer.reshaped(turned, (*shape[:-1], size**many))
+        step = sum(size**power for power in range(many))
+        ends = (writer.constant([value]) for value in (0, size**many, len(kept), step))
+        source = writer.add("Slice", flat, *ends)
+    return source, word
 
 
 def _written(writer: Writer) -> bool:
