@@ -10,6 +10,7 @@ from typing import Final
 
 from shorthaul.core.arguments import fields_checked
 from shorthaul.core.errors import InputError
+from shorthaul.graphs.csr import Csr, find_cycle, from_edges, topological_order
 
 #: The largest width, height or granularity; slices and their sums then stay exact in 64 bits.
 LARGEST_SIZE: Final = 2**31 - 1
@@ -177,19 +178,9 @@ class Problem:
     @cached_property
     def topological_order(self) -> tuple[int, ...]:
         """The operators in an executable order, the smallest number first among those that are ready."""
-        import heapq
-
-        missing = [sum(self.producer[t] is not None for t in set(op.inputs)) for op in self.operators]
-        ready = [index for index, count in enumerate(missing) if count == 0]
-        order = []
-        while ready:
-            index = heapq.heappop(ready)
-            order.append(index)
-            for consumer in self.consumers[self.operators[index].output]:
-                missing[consumer] -= 1
-                if missing[consumer] == 0:
-                    heapq.heappush(ready, consumer)
-        return tuple(order)
+        order = topological_order(_links(self))
+        assert order is not None, "cycles are refused"
+        return tuple(order.tolist())
 
     def operations(self) -> int:
         """Return the arithmetic operations of computing every tensor once: two a multiply-add, one a pointwise result.
@@ -314,19 +305,18 @@ def _check_producers(problem: Problem) -> None:
         first[operator.output] = index
 
 
+def _links(problem: Problem) -> Csr:
+    """Return who takes what which operator makes."""
+    links = ((problem.producer[t], index) for index, op in enumerate(problem.operators) for t in set(op.inputs))
+    return from_edges(len(problem.operators), ((maker, taker) for maker, taker in links if maker is not None))
+
+
 def _check_acyclic(problem: Problem) -> None:
-    stuck = set(range(len(problem.operators))) - set(problem.topological_order)
-    if not stuck:
-        return
-    # Every stuck operator waits for another stuck one: walking upwards must come back to where it was.
-    path: list[int] = [min(stuck)]
-    while path[-1] not in path[:-1]:
-        sources = (problem.producer[tensor] for tensor in problem.operators[path[-1]].inputs)
-        path.append(next(source for source in sources if source in stuck))
-    cycle = path[path.index(path[-1]) :][::-1]
-    raise InputError(
-        "the operators form a cycle",
-        place=f"inputs[{cycle[0]}]",
-        value=" -> ".join(f"operator {index}" for index in cycle),
-        allowed="graphs without cycles",
-    )
+    cycle = find_cycle(_links(problem))
+    if cycle:
+        raise InputError(
+            "the operators form a cycle",
+            place=f"inputs[{cycle[0]}]",
+            value=" -> ".join(f"operator {index}" for index in [*cycle, cycle[0]]),
+            allowed="graphs without cycles",
+        )

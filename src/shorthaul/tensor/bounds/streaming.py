@@ -16,7 +16,6 @@ more than its latency, those of all operators add up to no more than that of any
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
@@ -24,6 +23,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.groups.regions import may_be_made, together_with
 from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, FULL, PADDED, ROWS_EXACT, STEP, TILE
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.tuning import PRICED_PER_EFFORT, WALKED_PER_EFFORT
@@ -82,6 +82,12 @@ class Streams:
         self.users = [
             [index for index in consumers if problem.operators[index].is_matmul] for consumers in problem.consumers
         ]
+        made = [
+            {source for t in each.inputs if (source := problem.producer[t]) is not None} for each in problem.operators
+        ]
+        self._around = [
+            taken | {*problem.consumers[each.output]} for taken, each in zip(made, problem.operators, strict=True)
+        ]
         self.through = cache(self._through)
         self.must_be_stored = cache(self._must_be_stored)
 
@@ -138,14 +144,7 @@ class Streams:
         return found
 
     def _may_be_made(self, operator: int, tensor: int) -> bool:
-        """True if a MatMul may have ``tensor`` made in its subgraph: the rule on prologues allows it somewhere."""
-        source = self.problem.producer[tensor]
-        if source is None or self.problem.operators[source].is_matmul or not self.rules.prologues_are_whole:
-            return source is not None
-        machine, operands = self.problem.machine, self.problem.operators[operator].inputs
-        rooms = (machine.native_width, max(machine.native_width, machine.native_height))
-        sides = [room for room, operand in zip(rooms, operands, strict=True) if operand == tensor]
-        return self.problem.reduction(operator) <= min(sides)
+        return may_be_made(self.problem, self.rules, operator, tensor)
 
     def _walk(self) -> bool:
         """Collect which slices of every tensor, and of every MatMul, some subgraph may ask for; False if cut short."""
@@ -286,20 +285,8 @@ class Streams:
 
     def _company(self, operator: int, users: list[int]) -> set[int]:
         """Return which of these operators can be in one subgraph with ``operator`` as a mere sink."""
-        problem = self.problem
-        excluded = set(self.users[problem.operators[operator].output])
-        found, pending = {operator}, deque([operator])
-        missing = {*users} - found - excluded
-        while pending and missing:  # the nearest first: most are near
-            index = pending.popleft()
-            around = [*problem.consumers[problem.operators[index].output]]
-            around += [source for t in problem.operators[index].inputs if (source := problem.producer[t]) is not None]
-            fresh = set(around) - found - excluded
-            found |= fresh
-            missing -= fresh
-            pending += fresh
-        self._search.spend(len(found) / WALKED_PER_EFFORT)
-        return found & {*users}
+        without = {*self.users[self.problem.operators[operator].output]}
+        return together_with(self._around, operator, without, users, self._search)
 
     def _streamed(self, tensor: int, side: _Side, length: int, operator: int) -> float:
         """Return how much of a mere sink's operand is loaded in every tile, as a part of the least slice there is."""

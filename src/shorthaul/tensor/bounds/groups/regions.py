@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from shorthaul.core.search import Search
+from shorthaul.graphs.csr import component_of
 from shorthaul.tensor.cost_model.profile import FULL, STEP, TILE
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.tuning import WALKED_PER_EFFORT
@@ -37,17 +40,19 @@ def sharing(problem: Problem, rules: Rules, search: Search) -> dict[tuple[int, i
     Who makes the tensor is not in that group; so operators that hang together through it alone are in different ones.
     """
     codes = _codes(problem, rules)
-    around: list[list[tuple[int, int]]] = [[] for _ in problem.operators]
-    for index, tensor, source in links_of(problem, rules):
-        around[index].append((source, tensor))
-        around[source].append((index, tensor))
+    around: list[set[int]] = [set() for _ in problem.operators]
+    for index, _, source in links_of(problem, rules):
+        around[index].add(source)
+        around[source].add(index)
     found: dict[tuple[int, int], Sharing] = {}
     for tensor, users in enumerate(problem.consumers):
         for user in users:
             if (user, tensor) not in found:
                 if search.expired():
                     return found
-                together = _reached(around, user, problem.producer[tensor], users, search)
+                maker = problem.producer[tensor]
+                near = together_with(around, user, set() if maker is None else {maker}, users, search)
+                together = [other for other in users if other in near]
                 for index in together:
                     others = [codes[other, tensor] for other in together if other != index]
                     found[index, tensor] = Sharing(len(together), tuple(sorted(set().union(*others))))
@@ -72,18 +77,18 @@ def _codes(problem: Problem, rules: Rules) -> dict[tuple[int, int], set[tuple[in
     return found
 
 
-def _reached(
-    around: list[list[tuple[int, int]]], begin: int, without: int | None, users: Collection[int], search: Search
-) -> list[int]:
-    """Return which of these operators hang together with one of them, ``begin``, other than through ``without``."""
-    found, pending, missing = {begin}, deque([begin]), {*users} - {begin}
+def together_with(
+    around: Sequence[Set[int]], begin: int, without: Set[int], users: Collection[int], search: Search
+) -> set[int]:
+    """Return which of these operators hang together with one of them, ``begin``, other than through some."""
+    found, pending, missing = {begin}, deque([begin]), {*users} - {begin} - without
     while pending and missing:  # the nearest first: most are near
-        fresh = {other for other, _ in around[pending.popleft()] if other != without} - found
+        fresh = around[pending.popleft()] - found - without
         found |= fresh
         missing -= fresh
         pending += fresh
     search.spend(len(found) / WALKED_PER_EFFORT)
-    return [other for other in users if other in found]
+    return found & {*users}
 
 
 def cut_links(problem: Problem, rules: Rules, order: list[int], most: int) -> frozenset[tuple[int, int]]:
@@ -118,19 +123,11 @@ def cut_links(problem: Problem, rules: Rules, order: list[int], most: int) -> fr
 def _together(links: Iterable[Link]) -> list[list[Link]]:
     """Return the links of operators that hang together."""
     mine = [*links]
-    first = {end: end for link in mine for end in (link.operator, link.source)}
-
-    def root(index: int) -> int:
-        while first[index] != index:
-            first[index] = first[first[index]]
-            index = first[index]
-        return index
-
-    for link in mine:
-        first[root(link.operator)] = root(link.source)
+    ends = np.array([(link.operator, link.source) for link in mine], dtype=np.int64).reshape(-1, 2)
+    part = component_of(int(ends.max(initial=-1)) + 1, ends[:, 0], ends[:, 1])
     found: dict[int, list[Link]] = {}
     for link in mine:
-        found.setdefault(root(link.operator), []).append(link)
+        found.setdefault(int(part[link.operator]), []).append(link)
     return [*found.values()]
 
 

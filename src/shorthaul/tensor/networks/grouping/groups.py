@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from shorthaul.core.search import Search
+from shorthaul.graphs.csr import from_edges, topological_order
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Network
 from shorthaul.tensor.networks.needs import Demand, demands, together
@@ -173,22 +173,12 @@ class Forming:
 
     def in_order(self) -> list[Tiled]:
         """Return the groups so that every one comes after those that it reads from, near to them."""
-        waiting = {group: self.sources(group) for group in self.members}
-        users: dict[int, list[int]] = {group: [] for group in waiting}
-        for group, sources in waiting.items():
-            for source in sources:
-                users[source].append(group)
-        ready = [group for group, sources in waiting.items() if not sources]
-        heapq.heapify(ready)
-        order = []
-        while ready:
-            group = heapq.heappop(ready)
-            order.append(group)
-            for user in users[group]:
-                waiting[user].discard(group)
-                if not waiting[user]:
-                    heapq.heappush(ready, user)
-        return [self.tiled[group] for group in order]
+        groups = sorted(self.members)
+        place = {group: number for number, group in enumerate(groups)}
+        links = ((place[source], place[group]) for group in groups for source in self.sources(group))
+        order = topological_order(from_edges(len(groups), links))
+        assert order is not None, "no group comes between two others that are one"
+        return [self.tiled[groups[number]] for number in order]
 
     def between(self, first: int, last: int) -> set[int]:
         """Return the groups on ways from one to another, both among them."""

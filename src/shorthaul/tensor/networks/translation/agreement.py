@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import heapq
 import math
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.graphs.csr import find_cycle, from_edges, topological_order
 from shorthaul.tensor.networks.model import Expand, Index, Permute, Regroup, Step, Stride
 from shorthaul.tensor.networks.translation.subgraphs import captured, nodes_inside
 
@@ -111,28 +113,21 @@ def put_in_order(graph: Any) -> None:
             if name in known or name in makers:
                 raise InputError("makes what is there already", place=places[number], value=name, cure="rename it")
             makers[name] = number
-    readers: list[list[int]] = [[] for _ in graph.node]
-    waits = []
+    links: list[tuple[int, int]] = []
     for number, node in enumerate(graph.node):
         read = {name for name in (*node.input, *captured(node)) if name not in known}
         missing = sorted(read - makers.keys())
         if missing:
             raise InputError("reads what no node makes", place=places[number], value=missing[0])
-        before = {makers[name] for name in read}
-        waits.append(len(before))
-        for maker in before:
-            readers[maker].append(number)
-    ready, order = [number for number, count in enumerate(waits) if not count], list[int]()
-    while ready:
-        order.append(heapq.heappop(ready))
-        for reader in readers[order[-1]]:
-            waits[reader] -= 1
-            if not waits[reader]:
-                heapq.heappush(ready, reader)
-    if len(order) < len(graph.node):
-        place = places[min(number for number, count in enumerate(waits) if count)]
+        links += ((makers[name], number) for name in read)
+    found = from_edges(len(graph.node), links)
+    cycle = find_cycle(found)
+    if cycle:
+        place = places[min(cycle)]
         raise InputError("stands in a circle of nodes, each of which reads what the next one makes", place=place)
-    if order != sorted(order):
+    order = topological_order(found)
+    assert order is not None
+    if (np.diff(order) < 0).any():
         nodes = [graph.node[number] for number in order]
         del graph.node[:]
         graph.node.extend(nodes)
