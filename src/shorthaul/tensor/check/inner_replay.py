@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from shorthaul.core.check import Violation
 from shorthaul.tensor.check.group_rules import loop_faults
-from shorthaul.tensor.check.network_replay import MADE, GroupReplay, GroupRun, Homes
+from shorthaul.tensor.check.network_replay import MADE, GroupReplay, GroupRun, Homes, one_memory
 from shorthaul.tensor.networks.model import Access, Index, Network, Operator, Tensor
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 
@@ -23,8 +23,7 @@ class InnerLevel:
 
     def memories(self, network: Network) -> Homes:
         """Return the memories of the level, one for all operands where it says nothing."""
-        every = [[0] * len(item.reads) for item in network.operators]
-        return self.homes or Homes((self.capacity,), (0,) * (MADE + 1), every)
+        return self.homes or one_memory(network, self.capacity)
 
 
 #: Bytes loaded as inputs, weights and outputs, and stored.

@@ -17,7 +17,7 @@ from shorthaul.tensor.check.accesses import Ints, Range, in_all, joined, passes,
 from shorthaul.tensor.check.group_rules import adding, group_faults, running
 from shorthaul.tensor.check.need import need_faults
 from shorthaul.tensor.networks.model import Network, Operator
-from shorthaul.tensor.networks.plan import Group, NetworkPlan
+from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 
 #: Steps replayed at once.
 _AT_ONCE = 2**16
@@ -40,6 +40,11 @@ class Homes:
 
 #: The number of what operators make among operands.
 MADE = 2
+
+
+def one_memory(network: Network, room: float = math.inf) -> Homes:
+    """Return one memory for all operands."""
+    return Homes((room,), (0,) * (MADE + 1), [[0] * len(item.reads) for item in network.operators])
 
 
 @dataclass(slots=True)
@@ -102,6 +107,7 @@ def replay_network(
     """
     wrong = [*need_faults(network), *_order_faults(network, plan)]
     near = residents(network, plan, wrong)
+    homes = homes or one_memory(network)
     groups = []
     for number, group in enumerate(plan.groups):
         faults = list(group_faults(network, group, f"group {number}"))
@@ -116,7 +122,7 @@ def replay_network(
         done.peak_bytes += sum(network.tensors[tensor].bytes for _, tensor in kept)
         for memory, tensor in kept:
             done.held_bytes[memory] += network.tensors[tensor].bytes
-        for memory, room in enumerate(() if homes is None else homes.rooms):
+        for memory, room in enumerate(homes.rooms):
             if done.held_bytes[memory] > room:
                 text = f"the tiles do not fit into memory {memory} of the level"
                 wrong.append(Violation("over-capacity", f"group {number}", text, done.held_bytes[memory], room))
@@ -133,10 +139,8 @@ def replay_network(
     return NetworkReplay(wrong, groups)
 
 
-def kept_in(network: Network, tensor: int, homes: Homes | None) -> list[int]:
+def kept_in(network: Network, tensor: int, homes: Homes) -> list[int]:
     """Return the memories in which a tensor that is kept takes place: where it is made, and where it is read."""
-    if homes is None:
-        return [0]
     found = {homes.served[MADE]}
     for reader in network.consumers[tensor]:
         read = zip(network.operators[reader].reads, homes.operands[reader], strict=True)
@@ -145,7 +149,7 @@ def kept_in(network: Network, tensor: int, homes: Homes | None) -> list[int]:
 
 
 def _load_early(
-    network: Network, plan: NetworkPlan, groups: Sequence[GroupReplay], capacity: float, homes: Homes | None
+    network: Network, plan: NetworkPlan, groups: Sequence[GroupReplay], capacity: float, homes: Homes
 ) -> None:
     """Let the first loads of a group pass while the one before runs, as far as they exist then and there is room."""
     for group, before, seen in zip(plan.groups, groups, groups[1:], strict=False):
@@ -153,7 +157,7 @@ def _load_early(
         for (tensor, memory), size in seen.first_bytes.items():
             if network.producer.get(tensor) not in group.operators:
                 there[memory] = there.get(memory, 0.0) + size
-        if homes is not None and before.held_bytes:
+        if before.held_bytes:
             rooms = [room - held for room, held in zip(homes.rooms, before.held_bytes, strict=True)]
             there = {memory: max(0.0, min(size, rooms[memory])) for memory, size in there.items()}
         seen.early_bytes = max(0.0, min(sum(there.values()), capacity - before.peak_bytes))
@@ -202,6 +206,16 @@ def residents(network: Network, plan: NetworkPlan, wrong: list[Violation]) -> li
     return near
 
 
+def tiles_at(network: Network, loops: Sequence[Loop], numbers: Sequence[Ints]) -> dict[tuple[int, int], Range]:
+    """Return the tiles of loops that have these numbers."""
+    found: dict[tuple[int, int], Range] = {}
+    for loop, number in zip(loops, numbers, strict=True):
+        low = number.astype(np.int64) * loop.tile
+        size = network.operators[loop.operator].dims[loop.dim]
+        found[loop.operator, loop.dim] = (low, np.minimum(low + loop.tile, size) - 1)
+    return found
+
+
 class GroupRun:
     """The steps of one group, in pieces; what the step before had is known from piece to piece."""
 
@@ -215,7 +229,7 @@ class GroupRun:
         widths: Mapping[int, Sequence[int]] | None = None,
         homes: Homes | None = None,
     ) -> None:
-        self.homes = homes
+        self.homes = homes or one_memory(network)
         self.network, self.group, self.near, self.double = network, group, near, double_buffered
         self.widths = {f"work {number}": width for number, width in (widths or {}).items() if set(width) - {1}}
         self.items = {number: network.operators[number] for number in group.operators}
@@ -250,11 +264,7 @@ class GroupRun:
         for start in range(0, steps, _AT_ONCE):
             numbers = np.arange(start, min(start + _AT_ONCE, steps))
             at = np.unravel_index(numbers, trips) if trips else ()
-            tiles: dict[tuple[int, int], Range] = {}
-            for loop, size, index in zip(self.group.loops, sizes, at, strict=True):
-                low = index.astype(np.int64) * loop.tile
-                tiles[loop.operator, loop.dim] = (low, np.minimum(low + loop.tile, size) - 1)
-            for name, box in self.boxes(tiles):
+            for name, box in self.boxes(tiles_at(self.network, self.group.loops, at)):
                 volume = self._follow(name, box, len(numbers))
                 for number, (tensor, place) in self.running.items():  # sums so far are scaled once per further tile
                     if name == f"made {tensor}":
@@ -331,11 +341,9 @@ class GroupRun:
         """Return which operand a box is, and the memories that it takes place in."""
         if name.startswith("read"):
             number, place = map(int, name.removeprefix("read ").split("."))
-            operand = 0 if self.homes is None else self.homes.operands[number][place]
-            home = 0 if self.homes is None else self.homes.served[operand]
+            operand = self.homes.operands[number][place]
+            home = self.homes.served[operand]
             return operand, [] if home is None else [home]
-        if self.homes is None:
-            return MADE, [0]
         found = {self.homes.served[MADE]}
         for number, item in self.items.items():
             for access, operand in zip(item.reads, self.homes.operands[number], strict=True):
@@ -345,7 +353,7 @@ class GroupRun:
 
     def _amounts(self, steps: int) -> GroupReplay:
         result, tensors = GroupReplay(steps=steps, loads_of=[[0.0] * (MADE + 1)]), self.network.tensors
-        stored, held = self.stored(), [0.0] * (1 if self.homes is None else len(self.homes.rooms))
+        stored, held = self.stored(), [0.0] * len(self.homes.rooms)
         passing: dict[tuple[int, int], float] = {}
         seen: set[tuple[int, int, bytes]] = set()
         sink_tensor = self.items[self.group.operators[-1]].writes[0].tensor
@@ -360,7 +368,7 @@ class GroupRun:
             tensor = self.tensor[name]
             size = tensors[tensor].bits / 8
             operand, memories = self._homes(name)
-            if name.startswith("made") and self.homes is not None:
+            if name.startswith("made"):
                 self._copy(tensor, self.moved[name] * size, result)
             if tensor in self.near:
                 if tensor in self.inside and tensors[tensor].is_output:
@@ -405,12 +413,11 @@ class GroupRun:
             target = self.items[number].writes[0]
             sides = zip(target.axes, self.extents[f"made {target.tensor}"], strict=True)
             rows = math.prod(extent for index, extent in sides if all(dim != row for dim, _ in index.terms))
-            memory = 0 if self.homes is None else self.homes.served[MADE] or 0
+            memory = self.homes.served[MADE] or 0
             held[memory] += 2 * rows * self.network.tensors[target.tensor].bits / 8
 
     def _copy(self, tensor: int, made_bytes: float, result: GroupReplay) -> None:
         """Count what is made and copied to the memories of its readers, here or, where it stays near, later."""
-        assert self.homes is not None
         copies = set()
         for reader in self.network.consumers[tensor]:
             if reader in self.items or tensor in self.near:
@@ -445,7 +452,7 @@ class GroupRun:
             {number: item.work},
             {number: item.work},
             loads_of=[[loads, *[0.0] * MADE]],
-            held_bytes=[0.0] * (1 if self.homes is None else len(self.homes.rooms)),
+            held_bytes=[0.0] * len(self.homes.rooms),
         )
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shorthaul.tensor.check.accesses import Range, passes
 from shorthaul.tensor.check.edges import beginning_s, ending_s, single_s, tiles_of
-from shorthaul.tensor.check.network_replay import MADE, GroupReplay, GroupRun, residents
+from shorthaul.tensor.check.network_replay import MADE, GroupReplay, GroupRun, residents, tiles_at
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, NetworkPlan
 
@@ -89,13 +89,13 @@ class _Times:
         sizes = [self.network.operators[loop.operator].dims[loop.dim] for loop in self.group.loops]
         self.trips = [-(-size // loop.tile) for size, loop in zip(sizes, self.group.loops, strict=True)]
         run = GroupRun(self.network, self.group, self.near, double_buffered=self.pace.buffered[0])
-        levels, steps = self._levels(run, sizes), math.prod(self.trips)
+        levels, steps = self._levels(run), math.prod(self.trips)
         still = self._still(run, levels)
         blocks = [math.prod(self.trips[: at + 1]) for at in range(len(self.trips))]
         passing, work = [np.zeros(count) for count in blocks], np.zeros(steps)
         for start in range(0, steps, _AT_ONCE):
             end = min(start + _AT_ONCE, steps)
-            tiles, sums, at_tiles = self._tiles(sizes, start, end)
+            tiles, sums, at_tiles = self._tiles(start, end)
             done: dict[int, Floats] = {}
             shares: dict[int, Floats] = {}
             scaled: dict[int, Floats] = {}
@@ -177,37 +177,27 @@ class _Times:
 
     def _step(self, *, is_last: bool) -> dict[tuple[int, int], Range]:
         """Return the tiles of the first or the last step."""
-        tiles = {}
-        for loop, trips in zip(self.group.loops, self.trips, strict=True):
-            low = (trips - 1) * loop.tile if is_last else 0
-            size = self.network.operators[loop.operator].dims[loop.dim]
-            tiles[loop.operator, loop.dim] = np.array([low]), np.array([min(low + loop.tile, size) - 1])
-        return tiles
+        return tiles_at(self.network, self.group.loops, [np.array([is_last * (trips - 1)]) for trips in self.trips])
 
-    def _levels(self, run: GroupRun, sizes: Sequence[int]) -> dict[str, int]:
+    def _levels(self, run: GroupRun) -> dict[str, int]:
         """Return the innermost loop of several tiles that each box follows, -1 for none."""
         found = {name: -1 for name, _ in run.boxes({})}
-        for at, (loop, size, count) in enumerate(zip(self.group.loops, sizes, self.trips, strict=True)):
+        for at, (loop, count) in enumerate(zip(self.group.loops, self.trips, strict=True)):
             if count > 1:
-                low = np.arange(count, dtype=np.int64) * loop.tile
-                tile = {(loop.operator, loop.dim): (low, np.minimum(low + loop.tile, size) - 1)}
-                for name, box in run.boxes(tile):
+                for name, box in run.boxes(tiles_at(self.network, [loop], [np.arange(count)])):
                     if any(len(side) > 1 for ends in box for side in ends):
                         found[name] = at
         return found
 
-    def _tiles(self, sizes: Sequence[int], start: int, end: int) -> tuple[dict[tuple[int, int], Range], Any, Any]:
+    def _tiles(self, start: int, end: int) -> tuple[dict[tuple[int, int], Range], Any, Any]:
         """Return the tiles of a piece of the steps, where sums of the sink go on that have begun, and tiles by loop."""
         at = np.unravel_index(np.arange(start, end), self.trips) if self.trips else ()
-        tiles: dict[tuple[int, int], Range] = {}
         sums = np.zeros(end - start, bool)
         sink = self.group.operators[-1]
-        for loop, size, index in zip(self.group.loops, sizes, at, strict=True):
-            low = index.astype(np.int64) * loop.tile
-            tiles[loop.operator, loop.dim] = (low, np.minimum(low + loop.tile, size) - 1)
+        for loop, index in zip(self.group.loops, at, strict=True):
             if loop.operator == sink and loop.dim in self.network.operators[sink].reduced:
                 sums |= index > 0
-        return tiles, sums, at
+        return tiles_at(self.network, self.group.loops, at), sums, at
 
     def _changes(self, name: str, box: Sequence[Range], count: int) -> tuple[Floats, Floats, Floats]:
         """Return by step what enters of a box, what leaves, and what the array computes, a part of a pass as all."""
