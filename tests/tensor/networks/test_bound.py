@@ -16,7 +16,7 @@ import shorthaul as surface
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.array import spread
-from shorthaul.tensor.networks.bounds.latency import bound, least
+from shorthaul.tensor.networks.bounds.latency import bound
 from shorthaul.tensor.networks.model import Index
 from shorthaul.tensor.networks.needs import along, box_within, demands
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
@@ -107,9 +107,9 @@ def test_the_bound_follows_a_row_through_a_reshape() -> None:
     x = net.op("Relu", net.op("Exp", net.input(6, 12)))
     rows = net.op("Gather", net.reshape(x, 2, 3, 4, 3), net.constant(1), axis=1)
     network = read(net.model(net.op("Tanh", rows)))
-    found = least(network, machine(10**6, bandwidth=1.0))
-    assert found.traffic_bytes == (24 + 24) * 4
-    assert found.vector_s == pytest.approx(
+    found = bound(network, machine(10**6, bandwidth=1.0)).details
+    assert found["traffic_bytes"] == (24 + 24) * 4
+    assert found["values"]["vector"] == pytest.approx(
         sum(item.work for item in network.operators) * 24 * machine(1).seconds_per_operation("vector", 32)
     )
 

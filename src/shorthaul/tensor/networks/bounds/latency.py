@@ -3,43 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from shorthaul.core.amounts import Bound
 from shorthaul.tensor.networks.bounds.phases import Amounts, phases
 from shorthaul.tensor.networks.bounds.waiting import waiting
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Expand, Network
-from shorthaul.tensor.networks.needs import Demand, demands, together
-
-
-@dataclass(frozen=True, slots=True)
-class Least:
-    """Least amounts of any plan: seconds per unit, and bytes."""
-
-    matrix_s: float
-    vector_s: float
-    traffic_bytes: float
-    product_bytes: float
-    inner_bytes: tuple[float, ...]
-
-
-def least(network: Network, machine: Machine, needed: Mapping[int, Demand] | None = None) -> Least:
-    """Return what every plan takes at least; ``needed`` is known, where it is given."""
-    capacity = float(machine.levels[1].capacity_bytes or 0)
-    needed = demands(network, machine) if needed is None else needed
-    seconds, read = together(network, machine, needed)
-    traffic = 0.0
-    for number, tensor in enumerate(network.tensors):
-        if tensor.role != "made":
-            traffic += read.get(number, 0.0)
-        elif tensor.is_output:
-            traffic += tensor.elements * tensor.bits / 8
-    products = sum(_product(network, number, capacity, read) for number in needed)
-    ports = range(len(machine.ports()))
-    inner = tuple(sum(demand.inner_bytes[at] for demand in needed.values()) for at in ports)
-    return Least(seconds["matrix"], seconds["vector"], traffic, products, inner)
+from shorthaul.tensor.networks.needs import demands, together
 
 
 def bound(network: Network, machine: Machine, *, brief: bool = False) -> Bound:
@@ -47,12 +18,14 @@ def bound(network: Network, machine: Machine, *, brief: bool = False) -> Bound:
 
     A ``brief`` one leaves out what takes most of the time: the bounds by phases and by waiting.
     """
-    needed = demands(network, machine)
-    found = least(network, machine, needed)
-    moved = found.traffic_bytes + found.product_bytes
-    level = machine.levels[0]
+    needed, level = demands(network, machine), machine.levels[0]
+    seconds, read = together(network, machine, needed)
+    once, products = _moved(network, machine, needed, read)
+    moved = once + products
     memory = moved / level.bandwidth_bytes_per_s
-    together, apart_by = Amounts(found.matrix_s, found.vector_s, moved, found.inner_bytes).seconds(machine)
+    inner = tuple(sum(demand.inner_bytes[at] for demand in needed.values()) for at in range(len(machine.ports())))
+    found = Amounts(seconds["matrix"], seconds["vector"], moved, inner)
+    beside, apart_by = found.seconds(machine)
     inside = ""
     if len(machine.levels) > 2:
         inside = (
@@ -64,19 +37,19 @@ def bound(network: Network, machine: Machine, *, brief: bool = False) -> Bound:
     apart = sum(apart_by.values())
     if apart_by:
         inside += f"What passes to a memory that is not double buffered comes on top of all else: {apart:.6g} s. "
-    method = max(together, key=lambda name: together[name])
-    value = apart + together[method]
+    method = max(beside, key=lambda name: beside[name])
+    value = apart + beside[method]
     proof = (
         f"The outputs need {found.matrix_s:.6g} s of the matrix unit and {found.vector_s:.6g} s of the vector unit, "
         f"each operation once, by as few passes of an array as there can be. Inputs and constants that are needed are "
         f"loaded once and outputs stored once, "
-        f"{found.traffic_bytes:.6g} bytes; products of tensors that nobody makes, whose outputs are stored, move "
-        f"{found.product_bytes:.6g} bytes more, since m n k multiplications with S words move "
+        f"{once:.6g} bytes; products of tensors that nobody makes, whose outputs are stored, move "
+        f"{products:.6g} bytes more, since m n k multiplications with S words move "
         f"2 m n k / sqrt(S) - 2 S words at least (Smith et al. 2019). They pass {level.name} at "
         f"{level.bandwidth_bytes_per_s:.6g} bytes per second: {memory:.6g} s. {inside}Groups follow one another, and "
         f"none takes less than each of these."
     )
-    values = {**together, **apart_by}
+    values = {**beside, **apart_by}
     if brief:
         return Bound("latency_s", value, method, proof, {"values": values, "traffic_bytes": moved})
     phased = phases(network, machine, needed)
@@ -90,6 +63,18 @@ def bound(network: Network, machine: Machine, *, brief: bool = False) -> Bound:
         values["waiting"] = value
         proof += f" {waited.proof}"
     return Bound("latency_s", value, method, proof, {"values": values, "traffic_bytes": moved})
+
+
+def _moved(network: Network, machine: Machine, needed: Iterable[int], read: dict[int, float]) -> tuple[float, float]:
+    """Return the bytes of inputs, constants and outputs that pass once, and those that products move beyond that."""
+    capacity = float(machine.levels[1].capacity_bytes or 0)
+    traffic = 0.0
+    for number, tensor in enumerate(network.tensors):
+        if tensor.role != "made":
+            traffic += read.get(number, 0.0)
+        elif tensor.is_output:
+            traffic += tensor.elements * tensor.bits / 8
+    return traffic, sum(_product(network, number, capacity, read) for number in needed)
 
 
 def _product(network: Network, number: int, capacity: float, read: dict[int, float]) -> float:
