@@ -33,7 +33,7 @@ _MOST: Final = 700.0
 
 def narrow_order(problem: Problem, search: Search) -> list[int]:
     """Return the operators, consumers before producers, so that few tensors are open at a time."""
-    order = np.array(_depth_first(problem), dtype=np.int64)
+    order = np.array(problem.topological_order[::-1], dtype=np.int64)
     producers = [
         [source for t in dict.fromkeys(operator.inputs) if (source := problem.producer[t]) is not None]
         for operator in problem.operators
@@ -71,29 +71,3 @@ def _rows(lists: list[list[int]]) -> tuple[Integers, Integers]:
     """Return where each list begins, and all of them one after the other."""
     begin = np.cumsum([0, *map(len, lists)])
     return begin.astype(np.int64), np.array([item for items in lists for item in items], dtype=np.int64)
-
-
-def _depth_first(problem: Problem) -> list[int]:
-    """Return the operators, consumers before producers, short branches first."""
-    count = len(problem.operators)
-    above = [0] * count
-    for index in problem.topological_order:
-        for tensor in problem.operators[index].inputs:
-            source = problem.producer[tensor]
-            if source is not None:
-                above[index] |= above[source] | 1 << source
-    missing = [len(problem.consumers[operator.output]) for operator in problem.operators]
-    pending = sorted((i for i in range(count) if not missing[i]), key=lambda i: -above[i].bit_count())
-    order = []
-    while pending:
-        index = pending.pop()
-        order.append(index)
-        fresh = []
-        for tensor in dict.fromkeys(problem.operators[index].inputs):
-            source = problem.producer[tensor]
-            if source is not None:
-                missing[source] -= 1
-                if not missing[source]:
-                    fresh.append(source)
-        pending += sorted(fresh, key=lambda i: -above[i].bit_count())
-    return order
