@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from shorthaul.tensor.networks.boxes import is_one_to_one, tiles, touched
+from shorthaul.tensor.networks.loops import is_tap
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Index, Network, Operator, Tensor
 from shorthaul.tensor.networks.operands import OUTPUTS, wider_sums
@@ -62,14 +63,8 @@ def _apart(axes: Sequence[Index], extents: Sequence[int], single: frozenset[int]
 
 def _taps(operator: Operator) -> Iterator[frozenset[int]]:
     """Yield dimensions of a window of which tiles may have one position each: none, all, and all but the innermost."""
-    taps = [dim for dim in sorted(operator.reduced) if operator.dims[dim] > 1 and _is_tap(operator, dim)]
+    taps = [dim for dim in sorted(operator.reduced) if operator.dims[dim] > 1 and is_tap(operator, dim)]
     yield from dict.fromkeys((frozenset(), frozenset(taps), frozenset(taps[:-1])))
-
-
-def _is_tap(operator: Operator, dim: int) -> bool:
-    """Return whether a dimension moves along an axis of what is read together with another one, step by step."""
-    axes = (index for access in operator.reads for index in access.axes if len(index.terms) > 1)
-    return any(dim == other for index in axes for other, _ in index.terms)
 
 
 def largest_regions(network: Network, group: Group) -> dict[int, tuple[int, ...]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shorthaul.tensor.networks.boxes import Key, Span, Touched, touched
-from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.model import Network, Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,9 @@ def _shape(network: Network, operators: Sequence[int], *, by_size: bool) -> Shap
     if anchor is not None and anchor != sink:
         keys += [(anchor, dim) for dim in network.operators[anchor].reduced]
     sizes = {key: network.operators[key[0]].dims[key[1]] for key in keys}
-    windows = {key for key in keys if _is_window(network, key)}
-    keys = [key for key in keys if key[1] not in network.operators[key[0]].rows and key not in windows]
+    operators_of = {key: network.operators[key[0]] for key in keys}
+    windows = {key for key, item in operators_of.items() if key[1] in item.reduced and is_tap(item, key[1])}
+    keys = [key for key in keys if key[1] not in operators_of[key].rows and key not in windows]
     while True:
         clash = _clash(network, operators, keys, sizes, by_size=by_size)
         if clash is None:
@@ -58,13 +59,10 @@ def _anchor(network: Network, operators: Sequence[int]) -> int | None:
     return None
 
 
-def _is_window(network: Network, key: Key) -> bool:
-    """Return whether a dimension moves along an axis together with another one, as the taps of a convolution do."""
-    operator = network.operators[key[0]]
-    together = [
-        {dim for dim, _ in index.terms} for access in operator.reads for index in access.axes if len(index.terms) > 1
-    ]
-    return key[1] in operator.reduced and any(key[1] in dims for dims in together)
+def is_tap(operator: Operator, dim: int) -> bool:
+    """Return whether a dimension moves along an axis of what is read together with another one, step by step."""
+    axes = (index for access in operator.reads for index in access.axes if len(index.terms) > 1)
+    return any(dim == other for index in axes for other, _ in index.terms)
 
 
 def _spans(found: Touched) -> list[Span]:

@@ -87,14 +87,16 @@ class Machine:
 
         Where a memory serves operands of its own, it is the energy that tells.
         """
-        if not self.levels[0].memories and not self.levels[1].memories:
+        known = self._joules_by_end() if self.levels[0].memories or self.levels[1].memories else []
+        if not sum(known):
             return (1.0,) * (len(OPERANDS) + 1)
-        found = [self.joules_per_byte(0, inward=True, operand=number) for number in range(len(OPERANDS))]
-        found.append(self.joules_per_byte(0, inward=False, operand=2))
-        known = [each for each in found if each is not None]
-        if len(known) < len(found) or not sum(known):
-            return (1.0,) * len(found)
         return tuple(each * len(known) / sum(known) for each in known)
+
+    def _joules_by_end(self) -> list[float]:
+        """Return the energy of a byte that passes the outermost memory: loads by operand, stores; empty if unknown."""
+        found = [self.joules_per_byte(0, inward=True, operand=number) for number in range(len(OPERANDS))]
+        known = [each for each in (*found, self.joules_per_byte(0, inward=False, operand=2)) if each is not None]
+        return known if len(known) > len(found) else []
 
     def joules_per_operation(self, unit: str, bits: int) -> float | None:
         """Return the energy of one operation, None where the machine file has none."""
@@ -123,10 +125,8 @@ class Machine:
 
     def joules_moved(self, loads: float, stores: float, worth: float) -> float:
         """Return the energy of what passes the outermost memory, ``worth`` by what it is worth; 0 if unknown."""
-        found = [self.joules_per_byte(0, inward=True, operand=number) for number in range(len(OPERANDS))]
-        out = self.joules_per_byte(0, inward=False, operand=2)
-        known = [each for each in (*found, out) if each is not None]
-        if len(known) <= len(found):
+        known = self._joules_by_end()
+        if not known:
             return 0.0
         if self.levels[0].memories or self.levels[1].memories:
             return worth * sum(known) / len(known)

@@ -164,7 +164,16 @@ class GroupPricer:
             for access in network.operators[number].reads:
                 last_use[access.tensor] = at
         served = self.machine.served(1)
-        for (number, tensor, _), operand in zip(found.read, self._operands_read(), strict=True):
+        #: By access to a tensor from outside, which operand it is; and whether one is read more than once, so that what
+        #: is read depends on ``cut``.
+        self.read_as = [
+            operand
+            for number in reversed(self.operators)
+            for access, operand in zip(network.operators[number].reads, self.operands[number], strict=True)
+            if access.tensor not in found.made
+        ]
+        self.reads_again = len({tensor for _, tensor, _ in found.read}) < len(found.read)
+        for (number, tensor, _), operand in zip(found.read, self.read_as, strict=True):
             own = tuple(home for home in (served[operand],) if home is not None)
             bits = network.tensors[tensor].bits
             part = Part("read", number, bits / 8, 1.0, tensor in self.late, operand=operand, homes=own)
@@ -207,7 +216,7 @@ class GroupPricer:
         if not self.reads_again:
             return set()
         served = self.machine.served(1)
-        marks: list[list[object]] = [[served[operand]] for operand in self._operands_read()]
+        marks: list[list[object]] = [[served[operand]] for operand in self.read_as]
         for key in (None, *self.keys):
             loops = {} if key is None else {key: tiles(self.shape.sizes[key], cut.get(key, 1), key)}
             found = touched(self.network, self.operators, loops)
@@ -215,27 +224,6 @@ class GroupPricer:
                 mark.append((tensor, tuple((span.low.tobytes(), span.high.tobytes()) for span in box)))
         first: dict[tuple[object, ...], int] = {}
         return {number for number, mark in enumerate(marks) if first.setdefault(tuple(mark), number) != number}
-
-    @property
-    def reads_again(self) -> bool:
-        """Whether a tensor from outside is read more than once, so that what is read depends on ``cut``."""
-        tensors = [number for operator in self.operators for number in self._outside(operator)]
-        return len(set(tensors)) < len(tensors)
-
-    def _operands_read(self) -> list[int]:
-        """Return, for every access to a tensor from outside, which operand it is."""
-        found = []
-        for number in reversed(self.operators):
-            operator = self.network.operators[number]
-            for access, operand in zip(operator.reads, self.operands[number], strict=True):
-                if self.network.producer.get(access.tensor) not in self.operators:
-                    found.append(operand)
-        return found
-
-    def _outside(self, operator: int) -> list[int]:
-        """Return the tensors that an operator reads from outside of the group, one for every access."""
-        read = [access.tensor for access in self.network.operators[operator].reads]
-        return [tensor for tensor in read if self.network.producer.get(tensor) not in self.operators]
 
     def _touching(self, part: Part) -> tuple[int, ...]:
         served = self.machine.served(2) if len(self.machine.levels) > 2 else (0,) * (OUTPUTS + 1)

@@ -312,11 +312,16 @@ def _score(prices: Prices, machine: Machine, beside: Beside | None = None) -> np
 
 def least_score(loads: float, stores: float, seconds: Mapping[str, float], machine: Machine) -> float:
     """Return the score of a group that moves and computes so much."""
-    steps_s = max(seconds["matrix"], seconds["vector"])
-    weights, bytes_s = machine.traffic_weights(), 1 / machine.levels[0].bandwidth_bytes_per_s
-    moved = min(weights) * (loads + stores), (loads + stores) * bytes_s
-    amounts = (loads, stores, seconds["matrix"], seconds["vector"], 0.0, 0.0, 1.0, 0.0, steps_s, 0.0, *moved)
-    return float(_score(Prices(*(np.array([amount]) for amount in amounts)), machine)[0])
+    worth = min(machine.traffic_weights()) * (loads + stores)
+    return float(_score(_of_one_step(loads, stores, seconds, worth, machine), machine)[0])
+
+
+def _of_one_step(loads: float, stores: float, seconds: Mapping[str, float], worth: float, machine: Machine) -> Prices:
+    """Return the amounts of a group in which nothing stays."""
+    moved_s, steps_s = (loads + stores) / machine.levels[0].bandwidth_bytes_per_s, max(seconds.values())
+    computed = (seconds["matrix"], seconds["vector"])
+    amounts = (loads, stores, *computed, 0.0, 0.0, 1.0, 0.0, steps_s, 0.0, worth, moved_s)
+    return Prices(*(np.array([amount]) for amount in amounts))
 
 
 def _tiled(group: Group, prices: Prices, machine: Machine, beside: Beside | None = None) -> Tiled:
@@ -332,13 +337,6 @@ def _barrier(network: Network, number: int, machine: Machine, near: frozenset[in
     written = [a.tensor for a in operator.writes if a.tensor not in near or network.tensors[a.tensor].is_output]
     loads = float(sum(network.tensors[tensor].bytes for tensor in read))
     stores = float(sum(network.tensors[tensor].bytes for tensor in written))
-    seconds = operator.work * machine.seconds_per_operation(operator.unit, network.bits(number))
-    matrix, vector = (seconds, 0.0) if operator.unit == "matrix" else (0.0, seconds)
-    moved, moved_s = loads + stores, (loads + stores) / machine.levels[0].bandwidth_bytes_per_s
-    amounts = Prices(
-        *(
-            np.array([value])
-            for value in (loads, stores, matrix, vector, 0.0, 0.0, 1.0, 0.0, seconds, 0.0, moved, moved_s)
-        )
-    )
-    return _tiled(Group((number,)), amounts, machine)
+    seconds = {"matrix": 0.0, "vector": 0.0}
+    seconds[operator.unit] = operator.work * machine.seconds_per_operation(operator.unit, network.bits(number))
+    return _tiled(Group((number,)), _of_one_step(loads, stores, seconds, loads + stores, machine), machine)
