@@ -24,6 +24,7 @@ from shorthaul.tensor.networks.translation.constants import (
     elements,
     evaluator_of,
     fetch,
+    has_elements,
     is_outside,
     location_of,
     session_of,
@@ -112,7 +113,7 @@ def fill(model: Any, folder: Path | None, seed: int) -> int:
             raise InputError(
                 "has elements in a file that is not there", place=f"initializer {tensor.name}", value=where, cure=cure
             )
-        if _is_empty(tensor):
+        if not has_elements(tensor):
             shape, name, kind = tuple(tensor.dims), tensor.name, tensor.data_type
             dtype = _dtype(kind, f"initializer {name}")
             if dtype == np.object_:
@@ -131,11 +132,6 @@ def _dtype(kind: int, place: str) -> np.dtype[Any]:
     except KeyError:
         raise InputError("has elements of an unknown type", place=place, value=kind) from None
     return np.dtype(dtype)
-
-
-def _is_empty(tensor: Any) -> bool:
-    fields = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
-    return math.prod(tensor.dims) > 0 and not any(len(getattr(tensor, name)) for name in fields)
 
 
 def random_array(generator: np.random.Generator, shape: tuple[int, ...], dtype: Any, most: int) -> Array:

@@ -15,6 +15,8 @@ from shorthaul.tensor.networks.translation.writing import Shape
 
 #: Constants up to so many elements are computed: they hold shapes, axes and indices.
 MOST_ELEMENTS: Final = 2**16
+#: Where a tensor has its elements.
+_ELEMENTS: Final = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
 #: A version of ONNX files that runtimes of some years read.
 _IR_VERSION: Final = 10
 #: Operators that tell places apart.
@@ -101,9 +103,14 @@ def _whole(onnx: Any, sparse: Any, name: str, most: float) -> Any:
     return onnx.numpy_helper.from_array(whole, name)
 
 
+def has_elements(tensor: Any) -> bool:
+    """Return whether a tensor holds its elements itself."""
+    return math.prod(tensor.dims) == 0 or any(len(getattr(tensor, name)) for name in _ELEMENTS)
+
+
 def strip(tensor: Any) -> None:
     """Remove the elements of a tensor; its shape and type stay."""
-    for name in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "external_data"):
+    for name in (*_ELEMENTS, "external_data"):
         tensor.ClearField(name)
     tensor.ClearField("data_location")
 

@@ -22,6 +22,7 @@ from shorthaul.tensor.networks.translation.constants import (
     fetch,
     fill_sparse,
     first_line,
+    has_elements,
     is_beside,
     is_outside,
     location_of,
@@ -291,7 +292,7 @@ class _Reader:
         for tensor in graph.initializer:
             self.shapes[tensor.name], self.types[tensor.name] = tuple(tensor.dims), tensor.data_type
             small = math.prod(tensor.dims) <= MOST_ELEMENTS
-            if small and tensor.name not in self.values and _has_elements(tensor):
+            if small and tensor.name not in self.values and not is_outside(self.onnx, tensor) and has_elements(tensor):
                 self.values[tensor.name] = elements(self.onnx, tensor)
         for value in (*graph.input, *graph.output, *graph.value_info):
             shape = _fixed_shape(value)
@@ -466,14 +467,6 @@ def _replace_info(graph: Any, value: Any) -> None:
     for output in graph.output:
         if output.name == value.name:
             output.CopyFrom(value)
-
-
-def _has_elements(tensor: Any) -> bool:
-    if tensor.HasField("data_location") and tensor.data_location != tensor.DEFAULT:
-        return False  # they lie in a file that could not be read beside the model, and nowhere else
-    empty = math.prod(tensor.dims) == 0
-    fields = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
-    return empty or any(len(getattr(tensor, name)) for name in fields)
 
 
 def _node(onnx: Any, node: Any, number: int) -> Node:
