@@ -9,7 +9,7 @@ from tests.tensor.networks.onnx_writer import Net
 
 from shorthaul.core.machines.files import machine_file
 from shorthaul.tensor.check.network_replay import NetworkReplay
-from shorthaul.tensor.networks.loops import shapes_of
+from shorthaul.tensor.networks.loops import shape_of
 from shorthaul.tensor.networks.machine import Machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
@@ -90,7 +90,7 @@ def random_plan(network: Network, rng: np.random.Generator) -> NetworkPlan:
             groups.append((number,))
     made = []
     for members in groups:
-        shape = next(shapes_of(network, members))
+        shape = shape_of(network, members)
         loops = []
         for keys in (shape.sink, shape.inner):
             for at in rng.permutation(len(keys)):

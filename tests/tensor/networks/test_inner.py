@@ -19,7 +19,7 @@ from shorthaul.tensor.check.inner_replay import InnerLevel, replay_inner
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.bounds.latency import bound
 from shorthaul.tensor.networks.inner import region_network
-from shorthaul.tensor.networks.loops import shapes_of
+from shorthaul.tensor.networks.loops import shape_of
 from shorthaul.tensor.networks.machine import Machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
@@ -180,7 +180,7 @@ def test_what_is_near_already_still_passes_further_inside() -> None:
     product = next(n for n, item in enumerate(network.operators) if item.kind == "MatMul" and n)
     group = tuple(range(product, len(network.operators)))
     read_from = next(a.tensor for a in network.operators[product].reads if a.tensor in network.producer)
-    shape, on = next(shapes_of(network, group)), four_levels(np.random.default_rng(0))
+    shape, on = shape_of(network, group), four_levels(np.random.default_rng(0))
     amounts = []
     for near in (frozenset[int](), frozenset((read_from,))):
         pricer = GroupPricer(network, group, on, frozenset(), shape, {}, near)

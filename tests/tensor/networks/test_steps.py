@@ -10,7 +10,7 @@ from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
 from tests.tensor.networks.small_networks import ARRAYS, SMALL, latency_s, machine, random_plan, read
 
-from shorthaul.tensor.networks.loops import shapes_of
+from shorthaul.tensor.networks.loops import shape_of
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
@@ -57,7 +57,7 @@ def _compared(network: Network, plan: NetworkPlan, on: Machine) -> int:
 def _priced(network: Network, group: Group, near: set[int], on: Machine) -> float:
     """Return the price of the steps of a group: the time of their means."""
     shape, cut = (
-        next(shapes_of(network, group.operators)),
+        shape_of(network, group.operators),
         {(item.operator, item.dim): item.tile for item in group.loops},
     )
     inside = {access.tensor for number in group.operators[:-1] for access in network.operators[number].writes}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,17 +20,12 @@ class Shape:
     sizes: dict[Key, int]
 
 
-def shapes_of(network: Network, operators: Sequence[int]) -> Iterator[Shape]:
-    """Yield the loops of a group, then others if loops are left out: of two of the sink then the shorter one is.
+def shape_of(network: Network, operators: Sequence[int]) -> Shape:
+    """Return the loops of a group.
 
-    Of two that move one axis, or of the anchor after it, one is left out; at first, of the sink, the one that leaves
-    more of the axis where it is cut alone: features rather than heads. Loops over rows of a softmax come last.
+    Of two that move one axis, or of the anchor after it, one is left out; of the sink, the one that leaves more of the
+    axis where it is cut alone: features rather than heads. Loops over rows of a softmax come last.
     """
-    shapes = [_shape(network, operators, by_size=by_size) for by_size in (False, True)]
-    yield from shapes[: 1 if shapes[0] == shapes[1] else 2]
-
-
-def _shape(network: Network, operators: Sequence[int], *, by_size: bool) -> Shape:
     sink = operators[-1]
     anchor = _anchor(network, operators)
     keys = [(sink, dim) for dim in range(len(network.operators[sink].dims))]
@@ -41,7 +36,7 @@ def _shape(network: Network, operators: Sequence[int], *, by_size: bool) -> Shap
     windows = {key for key, item in operators_of.items() if key[1] in item.reduced and is_tap(item, key[1])}
     keys = [key for key in keys if key[1] not in operators_of[key].rows and key not in windows]
     while True:
-        clash = _clash(network, operators, keys, sizes, by_size=by_size)
+        clash = _clash(network, operators, keys, sizes)
         if clash is None:
             break
         keys.remove(clash)
@@ -70,16 +65,14 @@ def _spans(found: Touched) -> list[Span]:
     return [span for box in boxes for span in box]
 
 
-def _clash(
-    network: Network, operators: Sequence[int], keys: Sequence[Key], sizes: dict[Key, int], *, by_size: bool
-) -> Key | None:
+def _clash(network: Network, operators: Sequence[int], keys: Sequence[Key], sizes: dict[Key, int]) -> Key | None:
     """Return a loop to leave out: one of two along one axis, or one of the anchor's that moves what comes after it."""
     probe = {key: Span(*(np.zeros(1, np.int64),) * 2, frozenset((key,))) for key in keys}
     found = touched(network, operators, probe)
     for at, span in enumerate(_spans(found)):
         if len(span.of) > 1:
             left = dict.fromkeys(span.of, 0)
-            for key in () if by_size else span.of:
+            for key in span.of:
                 left[key] = int(_spans(touched(network, operators, {key: probe[key]}))[at].lengths()[0])
             return min(span.of, key=lambda key: (key[0] == operators[-1], -left[key], sizes[key], key))
     anchors = {key[0] for key in keys} - {operators[-1]}

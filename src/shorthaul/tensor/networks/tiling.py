@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shorthaul.tensor.networks.array import spread
 from shorthaul.tensor.networks.boxes import Key
-from shorthaul.tensor.networks.loops import Shape, shapes_of
+from shorthaul.tensor.networks.loops import shape_of
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Loop
@@ -73,27 +73,7 @@ def best_tiling(
     operator = network.operators[operators[-1]]
     if operator.barrier:
         return _barrier(network, operators[-1], machine, near)
-    tried = [
-        _tiled_along(network, operators, machine, stored, shape, capacity, near, beside, given or {}, coarse=coarse)
-        for shape in shapes_of(network, operators)
-    ]
-    return min((found for found in tried if found is not None), key=lambda found: found.score, default=None)
-
-
-def _tiled_along(
-    network: Network,
-    operators: Sequence[int],
-    machine: Machine,
-    stored: frozenset[int],
-    shape: Shape,
-    capacity: float,
-    near: frozenset[int],
-    beside: Beside | None,
-    given: Mapping[Key, int],
-    *,
-    coarse: bool,
-) -> Tiled | None:
-    """Return the fastest tiling of a group by some loops, None if none fits."""
+    shape, given = shape_of(network, operators), given or {}
     late = frozenset[int]() if beside is None else beside.late
     pricer = GroupPricer(network, operators, machine, stored, shape, {}, near, late)
     keys = list(pricer.keys)
@@ -138,8 +118,7 @@ def priced(
 ) -> Tiled:
     """Return a group with the price of its tiles."""
     cut = [(loop.operator, loop.dim) for loop in group.loops]
-    shapes = list(shapes_of(network, group.operators))
-    shape = next((one for one in shapes if {*one.sink, *one.inner}.issuperset(cut)), shapes[0])
+    shape = shape_of(network, group.operators)
     sizes = shape.sizes | {(loop.operator, loop.dim): loop.tile for loop in group.loops}
     late = frozenset[int]() if beside is None else beside.late
     pricer = GroupPricer(network, group.operators, machine, stored, shape, sizes, near, late)
@@ -164,35 +143,35 @@ def alternatives(
     """
     late = frozenset[int]() if beside is None else beside.late
     found: dict[tuple[Loop, ...], tuple[float, float]] = {}
-    for shape in shapes_of(network, operators):
-        pricer = GroupPricer(network, operators, machine, stored, shape, {}, near, late)
-        keys = list(pricer.keys)
-        for key in keys:
-            pricer.offer(key, grid(shape.sizes[key], _SIZES.get(len(keys), 3)))
-        if not pricer.covers or not keys:
+    shape = shape_of(network, operators)
+    pricer = GroupPricer(network, operators, machine, stored, shape, {}, near, late)
+    keys = list(pricer.keys)
+    for key in keys:
+        pricer.offer(key, grid(shape.sizes[key], _SIZES.get(len(keys), 3)))
+    if not pricer.covers or not keys:
+        return []
+    mesh = np.indices([len(pricer.candidates[key]) for key in keys]).reshape(len(keys), -1)
+    everything = dict(zip(keys, mesh, strict=True))
+    cut = sum((everything[key] < len(pricer.candidates[key]) - 1) << at for at, key in enumerate(keys))
+    inner = [key for key in keys if key in shape.inner]
+    sink = [key for key in keys if key in shape.sink]
+    for outer in _orders(pricer, sink)[:: 1 if len(sink) <= 3 else _ORDERS_LEFT_OUT]:
+        order = (*outer, *inner)
+        prices = pricer.prices(order, everything, by_step=False)
+        score = np.where(prices.peak <= capacity, _score(prices, machine, beside), np.inf)
+        ranked = score.argsort(kind="stable")
+        ranked = ranked[: np.isfinite(score).sum()]
+        kinds = cut * 64 + np.log2(prices.steps).astype(np.int64) // 2
+        ranked = ranked[np.unique(kinds[ranked], return_index=True)[1]]
+        if not ranked.size:
             continue
-        mesh = np.indices([len(pricer.candidates[key]) for key in keys]).reshape(len(keys), -1)
-        everything = dict(zip(keys, mesh, strict=True))
-        cut = sum((everything[key] < len(pricer.candidates[key]) - 1) << at for at, key in enumerate(keys))
-        inner = [key for key in keys if key in shape.inner]
-        sink = [key for key in keys if key in shape.sink]
-        for outer in _orders(pricer, sink)[:: 1 if len(sink) <= 3 else _ORDERS_LEFT_OUT]:
-            order = (*outer, *inner)
-            prices = pricer.prices(order, everything, by_step=False)
-            score = np.where(prices.peak <= capacity, _score(prices, machine, beside), np.inf)
-            ranked = score.argsort(kind="stable")
-            ranked = ranked[: np.isfinite(score).sum()]
-            kinds = cut * 64 + np.log2(prices.steps).astype(np.int64) // 2
-            ranked = ranked[np.unique(kinds[ranked], return_index=True)[1]]
-            if not ranked.size:
-                continue
-            chosen = {key: numbers[ranked] for key, numbers in everything.items()}
-            exact = pricer.prices(order, chosen)
-            ends_s = exact.ends / machine.levels[0].bandwidth_bytes_per_s
-            for at, (least, ends) in enumerate(zip(_score(exact, machine, beside), ends_s, strict=True)):
-                sizes = {key: pricer.candidates[key][int(chosen[key][at])] for key in keys}
-                loops = tuple(Loop(*key, sizes[key]) for key in order if sizes[key] < shape.sizes[key])
-                found.setdefault(loops, (float(least), float(ends)))
+        chosen = {key: numbers[ranked] for key, numbers in everything.items()}
+        exact = pricer.prices(order, chosen)
+        ends_s = exact.ends / machine.levels[0].bandwidth_bytes_per_s
+        for at, (least, ends) in enumerate(zip(_score(exact, machine, beside), ends_s, strict=True)):
+            sizes = {key: pricer.candidates[key][int(chosen[key][at])] for key in keys}
+            loops = tuple(Loop(*key, sizes[key]) for key in order if sizes[key] < shape.sizes[key])
+            found.setdefault(loops, (float(least), float(ends)))
     ordered = sorted(found.items(), key=lambda one: one[1])
     return [(*amounts, loops) for loops, amounts in ordered]
 

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.boxes import box_of, full
-from shorthaul.tensor.networks.loops import shapes_of
+from shorthaul.tensor.networks.loops import shape_of
 from shorthaul.tensor.networks.model import Access, Expand, Network, Origin, Permute, Regroup, Step, Stride
 from shorthaul.tensor.networks.translation.agreement import expect_signature
 from shorthaul.tensor.networks.translation.builder import Builder, axis_of, chained
@@ -107,16 +107,13 @@ def _too_long(made: Translation) -> dict[str, tuple[float, Literal["matrix", "ve
 
 def _least_bits(network: Network, number: int, accesses: Sequence[Access]) -> float:
     """Return the bits that accesses of an operator reach with the least tiles of its loops."""
-    item, least = network.operators[number], []
-    for shape in shapes_of(network, (number,)):
-        cut = {dim for _, dim in (*shape.sink, *shape.inner)}
-        dims = [full(1 if dim in cut else size) for dim, size in enumerate(item.dims)]
-        reached = (
-            math.prod(int(span.lengths()[0]) for span in box_of(each, dims)) * network.tensors[each.tensor].bits
-            for each in accesses
-        )
-        least.append(sum(reached))
-    return min(least)
+    item, shape = network.operators[number], shape_of(network, (number,))
+    cut = {dim for _, dim in (*shape.sink, *shape.inner)}
+    dims = [full(1 if dim in cut else size) for dim, size in enumerate(item.dims)]
+    return sum(
+        math.prod(int(span.lengths()[0]) for span in box_of(each, dims)) * network.tensors[each.tensor].bits
+        for each in accesses
+    )
 
 
 def _long_softmax(network: Network, most_row_bytes: float) -> frozenset[str]:
