@@ -37,7 +37,9 @@ def folded(tilings: Tilings, capacity: float) -> Forming:
     for sink, members in list(state.members.items()):
         if not state.put(members):
             del state.members[sink]
-            _put_parts(state, members)
+            for number in members:  # prices may still join operators that do not fit alone
+                if not state.put((number,)):
+                    state.members[number], state.group_of[number] = (number,), number
     for number in tilings.network.row_sums:
         _join_sums(state, number)
     return state
@@ -76,14 +78,3 @@ def _join_sums(state: Forming, number: int) -> None:
         tiled = state.tilings.best(operators, state.capacity)
         if tiled is not None and tiled.score < state.apart(*groups):
             state.join(groups)
-
-
-def _put_parts(state: Forming, members: tuple[int, ...]) -> None:
-    """Make groups of the longest beginnings that fit; prices may still join operators that do not fit alone."""
-    while members:
-        counts = range(len(members), 1, -1)
-        parts = (members[:n] for n in counts if _can_be_a_group(state.tilings.network, members[:n]))
-        part = next((part for part in parts if state.put(part)), members[:1])
-        if len(part) == 1 and not state.put(part):
-            state.members[part[0]], state.group_of[part[0]] = part, part[0]
-        members = members[len(part) :]

@@ -15,8 +15,6 @@ from shorthaul.tensor.networks.tiling import Tiled
 
 #: The part of the whole latency that waiting for one group has to take before it is tiled once more.
 _WORTHWHILE = 1e-4
-#: Times that all groups are looked at.
-_ROUNDS = 2
 
 
 class _Row:
@@ -75,16 +73,13 @@ def settle(
     for at, item in enumerate(groups):
         late = row.made[at - 1] if at else frozenset[int]()
         found.append(tilings.as_it_is(item, row.near[at], Beside(0.0, 0.0, 0.0, 0.0, late)))
-    for _ in range(_ROUNDS):
-        before_s = sum(row.seconds(found, at) for at in range(len(found)))
-        for at in range(1, len(found)):
-            if search.expired():
-                return found
-            waits_s = row.seconds(found, at) - max(found[at].matrix_s, found[at].vector_s)
-            if waits_s > _WORTHWHILE * before_s and not _is_barrier(network, found[at]):
-                found = _better(row, found, at, tilings)
-        if sum(row.seconds(found, at) for at in range(len(found))) > before_s * (1 - _WORTHWHILE):
+    before_s = sum(row.seconds(found, at) for at in range(len(found)))
+    for at in range(1, len(found)):
+        if search.expired():
             break
+        waits_s = row.seconds(found, at) - max(found[at].matrix_s, found[at].vector_s)
+        if waits_s > _WORTHWHILE * before_s and not _is_barrier(network, found[at]):
+            found = _better(row, found, at, tilings)
     return found
 
 
