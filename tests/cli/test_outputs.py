@@ -27,12 +27,9 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("pebble", "plan", "graph.dot", "--budget", "4", "-o", "graph.dot"),
-        ("pebble", "plan", "graph.dot", "--budget", "4", "--result", "./graph.dot"),
         ("pebble", "check", "graph.dot", "plan.json", "--budget", "4", "--result", "plan.json"),
         ("pebble", "plan", "graph.dot", "--budget", "4", "-o", "new.json", "--journal", "new.json"),
         ("pebble", "plan", "graph.dot", "--budget", "4", "-o", "new.json", "--result", "new.json"),
-        ("report", "result.json", "-o", "result.json"),
         ("convert", "graph.dot", "graph.dot"),
     ],
 )

@@ -152,11 +152,10 @@ def test_one_file_does_not_hold_plan_and_result(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("dataflow plan net.json --csv net.json", "net.json: is an input of this command and its output"),
-        ("dataflow plan sobel --csv front.csv -o front.csv", "front.csv: is to be written twice"),
-        ("dataflow schedule sobel -o point.csv", "--output: is no format of this plan"),
-        ("dataflow plan sobel --csv nowhere/front.csv", "nowhere/front.csv: its folder does not exist"),
-        ("spatial plan path:n=3 --machine wafer-750x994 --table a.csv --result a.csv", "a.csv: is to be written twice"),
+        ("dataflow schedule sobel --chrome-trace net.json -o net.json", "net.json: is to be written twice"),
+        ("dataflow schedule sobel -o point.npz", "point.npz: has the suffix of another format"),
+        ("dataflow plan sobel -o nowhere/front.csv", "nowhere/front.csv: its folder does not exist"),
+        ("spatial plan path:n=3 --machine wafer-750x994 --table a.csv -o a.csv", "a.csv: is to be written twice"),
     ],
 )
 def test_tables_are_outputs_too(command: str, says: str, tmp_path: Path) -> None:

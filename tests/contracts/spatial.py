@@ -46,7 +46,7 @@ CONTRACT = Contract(
         Broken("small-grid", ("plan", "tree.nwk", "--grid", "2x2"), ("processors: 10 needed", "is 4"), status=3),
         Broken("no-folder", ("plan", "tree.nwk", "-o", "nowhere/layout.npz"), ("folder does not exist",)),
         Broken(
-            "suffix", ("plan", "tree.nwk", "-o", "x.txt"), ("x.txt", "unknown suffix", ".npz (NumPy archive) or .json")
+            "suffix", ("plan", "tree.nwk", "-o", "x.txt"), ("x.txt", "suffix of another format", ".json, .npz, .csv")
         ),
         Broken("no-place", ("plan", "tree.nwk", "-o", "/proc/x.npz"), ("/proc/x.npz", "cannot be written")),
         Broken("huge-grid", ("plan", "tree.nwk", "--grid", "999999999x999999999"), ("--grid", "in all", "134217728")),

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,12 +20,12 @@ from shorthaul.core.document import (
     json_text,
     load_json,
     parse_json,
-    promise_output,
     read_bytes,
     save_json,
     write_text,
 )
 from shorthaul.core.errors import InputError
+from shorthaul.core.files.outputs import expect_writable, promise_output
 
 
 @pytest.mark.parametrize(
@@ -163,9 +166,29 @@ def test_json_round_trip(value: object) -> None:
     assert parse_json(json_text(value)) == value
 
 
-def test_a_compressed_file_is_named_as_such(tmp_path: Path) -> None:
-    path = tmp_path / "graph.json.gz"
-    path.write_bytes(gzip.compress(b"{}"))
-    with pytest.raises(InputError, match="is compressed") as raised:
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_packed_files_are_unpacked(
+    pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, packed = tmp_path / "graph.json.gz", pack(b"{}" + bytes(1000))
+    path.write_bytes(packed)
+    assert read_bytes(path) == b"{}" + bytes(1000)
+    for damaged in (packed[:-9], packed[:20] + b"x" + packed[21:]):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="is a damaged archive"):
+            read_bytes(path)
+    monkeypatch.setattr("shorthaul.core.document.LARGEST_FILE", 1000)
+    path.write_bytes(packed)
+    with pytest.raises(InputError, match="unpacks to too much"):
         read_bytes(path)
-    assert raised.value.cure == "unpack it first, with gunzip"
+
+
+def test_suffixes_of_what_is_written(tmp_path: Path) -> None:
+    for name in ("x.txt", "x.npy", "x.npz.gz"):
+        with pytest.raises(InputError, match=r"another format(.|\n)*allowed: .json, .npz"):
+            expect_writable(tmp_path / name, (".json", ".npz"))
+    for good in (tmp_path / "x", tmp_path / "x.NPZ", Path("/dev/stdout")):
+        expect_writable(good, (".json", ".npz"))
+    for path, says in ((Path("/proc/x.npz"), "cannot be written"), (tmp_path, "is a directory")):
+        with pytest.raises(InputError, match=says):
+            expect_writable(path, (".npz",))

@@ -133,7 +133,7 @@ def test_documents_are_exported(result: Any, tmp_path: Path) -> None:
     for kind in ("csv", "svg"):
         assert tmp_path.joinpath(f"a.{kind}").read_bytes() == tmp_path.joinpath(f"b.{kind}").read_bytes()
     for arguments, says in (
-        (("r.json", "a.png"), "is of no known format"),
+        (("r.json", "a.png"), "has the suffix of another format"),
         (("r.json", "a.csv", "--figure", "Subgraph"), "did you mean 'Subgraphs'"),
         (("r.json", "d.csv", "-o", "e.csv"), "cannot be combined with TARGET"),
         (("a.json", "b.json"), "is not a result document"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from shorthaul.bridges.operator_network import NetworkOptions, network_of, network_of_model
 from shorthaul.core.arguments import public
-from shorthaul.core.document import decode_text, read_bytes, save_json, write_text
+from shorthaul.core.document import decode_text, read_bytes, save_json, suffix_of, write_text
 from shorthaul.core.errors import InputError
 from shorthaul.dataflow.model import Application
 from shorthaul.tensor.networks.model import Network
@@ -98,7 +98,7 @@ def convert(
     if network:
         write = partial(_network, accelerator=accelerator, options=streaming)
         known = (Conversion(_NETWORK, (".onnx", ".json"), (".json", ".xml"), write),)
-    read, written = source.suffix.lower(), target.suffix.lower()
+    read, written = suffix_of(source), target.suffix.lower()
     for item in known:
         if read in item.reads and written in item.writes:
             remarks = item.convert(source, data, target) or ()
@@ -108,7 +108,7 @@ def convert(
 
 def _unknown(source: Path, target: Path, known: Sequence[Conversion]) -> InputError:
     """Return the error that lists what is near of what is known; nothing is known of programs."""
-    read, written = source.suffix.lower(), target.suffix.lower()
+    read, written = suffix_of(source), target.suffix.lower()
     near = [item for item in known if read in item.reads] or [item for item in known if written in item.writes] or known
     return InputError(
         "no conversion between these suffixes",
@@ -132,7 +132,7 @@ def _network(
     from shorthaul.tensor.formats.documents import load_problem
     from shorthaul.tensor.networks.problems import problem_from_onnx
 
-    is_model = source.suffix.lower() == ".onnx"
+    is_model = suffix_of(source) == ".onnx"
     if options.machine is not None:
         if not is_model:
             raise InputError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shorthaul.core.cases import Source
-from shorthaul.core.document import digest, read_bytes
+from shorthaul.core.document import digest, read_bytes, suffix_of
 from shorthaul.core.errors import InputError
 from shorthaul.core.options import SIZES, option
 
@@ -44,7 +44,7 @@ def cdag_source(text: str, options: GraphOptions | None = None) -> Source[Cdag]:
     22
     """
     options = GraphOptions() if options is None else options
-    suffix = Path(text).suffix.lower()
+    suffix = suffix_of(text)
     flags = (
         ("--size", options.size, (".c",), "C files"),
         ("--dim", options.dim, (".onnx",), "ONNX models"),

@@ -148,7 +148,7 @@ def cdag(
     from shorthaul.cli.output import put_answer, text_file
     from shorthaul.core.document import json_text, save_json
 
-    output = text_file(output)
+    output = text_file(output, (".json",))
     source = _read(workload, options.function)
     from shorthaul.affine.verbs import planning
 
@@ -176,7 +176,7 @@ def code(
     """
     from shorthaul.cli.output import finish, text_file
 
-    c_file = text_file(c_file)
+    c_file = text_file(c_file, (".c", ".h"))
     source = _read(workload, options.function)
     from shorthaul.affine.verbs.coding import code as write
     from shorthaul.core.amounts import digits

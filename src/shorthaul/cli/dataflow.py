@@ -12,8 +12,8 @@ import typer
 
 from shorthaul.cli.flags import (
     Answer,
+    DocumentOutput,
     Listing,
-    Output,
     PlanSearchFlags,
     SweepSearchFlags,
     TaskPlanSearchFlags,
@@ -34,7 +34,8 @@ from shorthaul.dataflow.options import (
 
 if TYPE_CHECKING:
     from shorthaul.core.cases import Source
-    from shorthaul.core.result import Result
+    from shorthaul.core.result import Result, Rows
+
 
 app = group("Streaming networks mapped to heterogeneous many-cores.")
 
@@ -49,14 +50,14 @@ Input = Annotated[
 
 
 @verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, output: Output) -> None:
+def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, output: DocumentOutput) -> None:
     """Explore mappings and schedules for a Pareto front.
 
     The front is of period, footprint and core cost.
     """
     from shorthaul.dataflow.verbs.planning import plan as find
 
-    result = find(_case(workload, output, ".csv"), options=options, search=search.search())
+    result = find(_case(workload), options=options, search=search.search())
     from shorthaul.dataflow.formats.schedules import front_table
 
     front = () if result.plan is None else result.plan.front
@@ -66,14 +67,14 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
 
 
 @verb(app, "schedule")
-def schedule(workload: Input, options: ScheduleOptions, search: PlanSearchFlags, output: Output) -> None:
+def schedule(workload: Input, options: ScheduleOptions, search: PlanSearchFlags, output: DocumentOutput) -> None:
     """Schedule one mapping, and say what limits its period.
 
     The answer has the period, start times and capacities.
     """
     from shorthaul.dataflow.verbs.planning import schedule as find
 
-    result = find(_case(workload, output), options=options, search=search.search())
+    result = find(_case(workload), options=options, search=search.search())
     _finish(result, output)
 
 
@@ -95,7 +96,7 @@ def bound(workload: Input, options: BoundOptions, search: TaskPlanSearchFlags, o
 def check(
     workload: Input,
     options: CheckOptions,
-    output: Output,
+    output: DocumentOutput,
     plan_file: Annotated[
         Path | None, typer.Argument(help="A plan, a point, or a result document.", metavar="[PLAN]")
     ] = None,
@@ -110,31 +111,31 @@ def check(
         refuse_output(output, "bound")
     from shorthaul.dataflow.verbs.planning import check as replay
 
-    _finish(replay(_case(workload, output), plan_file, options=options), output)
+    _finish(replay(_case(workload), plan_file, options=options), output)
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, output: Output) -> None:
+def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, output: DocumentOutput) -> None:
     """Compare strategies for multicasts over one or more seeds.
 
     These are replaced never, always or selectively.
     """
     from shorthaul.dataflow.verbs.planning import sweep as find
 
-    result = find(_case(workload, output), options=options, search=search.search())
+    result = find(_case(workload), options=options, search=search.search())
     rows = result.extra["runs"]
     _finish(result, output, tuple(rows[0]) if rows else (), [tuple(row.values()) for row in rows])
 
 
 @verb(app, "run")
-def run(workload: Input, options: RunOptions, search: TaskSearchFlags, output: Output) -> None:
+def run(workload: Input, options: RunOptions, search: TaskSearchFlags, output: DocumentOutput) -> None:
     """Execute a mapped network on arrays.
 
     They pass through its buffers, and are compared with the direct computation.
     """
     from shorthaul.dataflow.verbs.run import run as execute
 
-    result = execute(_case(workload, output), options=options, search=search.search())
+    result = execute(_case(workload), options=options, search=search.search())
     table: Any = result.figures[0]
     _finish(result, output, table.columns, table.rows)
 
@@ -182,29 +183,28 @@ def code(
 
 
 @verb(app, "throughput")
-def throughput(workload: Input, options: ThroughputOptions, output: Output) -> None:
+def throughput(workload: Input, options: ThroughputOptions, output: DocumentOutput) -> None:
     """Find the least period of a multirate graph.
 
     It may use any number of cores; the cycle that limits it is told.
     """
     from shorthaul.dataflow.verbs.analysing import throughput as find
 
-    _finish(find(_case(workload, output, graph=True), options=options), output)
+    _finish(find(_graph(workload), options=options), output)
 
 
 @verb(app, "buffers")
-def buffers(workload: Input, options: BuffersOptions, search: TaskPlanSearchFlags, output: Output) -> None:
+def buffers(workload: Input, options: BuffersOptions, search: TaskPlanSearchFlags, output: DocumentOutput) -> None:
     """Find the least storage in buffers for every period.
 
     The capacity of each is told.
     """
-    from shorthaul.dataflow.formats.schedules import storage_table
     from shorthaul.dataflow.verbs.analysing import buffers as find
 
-    result = find(_case(workload, output, ".csv", graph=True), options=options, search=search.search())
+    result = find(_graph(workload), options=options, search=search.search())
     plan: Any = result.plan
     rows = [(p.size, p.period, p.limited_by["limited_by"]) for p in plan.front]
-    _finish(result, output, (f"storage ({plan.unit})", "period", "limited by"), rows, table=storage_table(plan))
+    _finish(result, output, (f"storage ({plan.unit})", "period", "limited by"), rows)
 
 
 @verb(app, "cases")
@@ -216,30 +216,26 @@ def cases(listing: Listing) -> None:
     print_cases(built_in(), listing)
 
 
-def _case(text: str, output: Output | None = None, table: str = "", *, graph: bool = False) -> Source[Any]:
-    """Return the case, or graph; raises :class:`InputError` for a table or drawing after ``-o``, but ``table``."""
-    from shorthaul.core.errors import InputError
-    from shorthaul.dataflow.loading import case, graph_case
+def _case(text: str) -> Source[Any]:
+    from shorthaul.dataflow.loading import case
 
-    target = None if output is None else output.output
-    if target is not None and target.suffix in {".csv", ".dot", ".svg"} - {table}:
-        cure = "take --result, of which 'shorthaul export' makes tables and drawings"
-        allowed = f".json {table}".strip()
-        raise InputError("is no format of this plan", place="--output", value=str(target), allowed=allowed, cure=cure)
-    return (graph_case if graph else case)(text)
+    return case(text)
+
+
+def _graph(text: str) -> Source[Any]:
+    from shorthaul.dataflow.loading import graph_case
+
+    return graph_case(text)
 
 
 def _finish(
     result: Result[Any], output: Answer, columns: Sequence[str] = (), rows: Sequence[Sequence[Any]] = (),
-    table: tuple[Sequence[str], Sequence[Sequence[Any]]] | None = None,
+    table: Rows | None = None,
 ) -> NoReturn:  # fmt: skip
     """End a verb, with a table above the summary if it has rows; a file .csv after ``-o`` gets ``table``, if any."""
     from shorthaul.cli.output import finish
-    from shorthaul.core.document import write_text
-    from shorthaul.core.drawing.exports import csv_of
     from shorthaul.report.text import print_table
 
-    parts: dict[str, Any] = {"details": lambda stream: print_table(columns, rows, file=stream)} if rows else {}
-    if table is not None and isinstance(output, Output) and str(output.output).endswith(".csv"):
-        parts["write_plan"] = lambda path: write_text(path, csv_of(*table))
-    finish(result, output, **parts)
+    finish(
+        result, output, details=(lambda stream: print_table(columns, rows, file=stream)) if rows else None, table=table
+    )

@@ -27,7 +27,7 @@ def convert(
     """Rewrite a file in another format; the suffixes decide."""
     from shorthaul.bridges.conversion import convert as convert_file
     from shorthaul.cli.output import put_answer
-    from shorthaul.core.document import promise_output
+    from shorthaul.core.files.outputs import promise_output
 
     promise_output(target)
     given = dataclasses.asdict(accelerator) | dataclasses.asdict(network)
@@ -49,17 +49,18 @@ def export(
     list the figures.
     """
     from shorthaul.cli.output import put_answer
-    from shorthaul.core.document import load_json, promise_output
+    from shorthaul.core.document import load_json
     from shorthaul.core.drawing.exports import with_answer, write_figure
     from shorthaul.core.errors import InputError
     from shorthaul.core.figure import figures_of
+    from shorthaul.core.files.outputs import promise_output
     from shorthaul.report.text import print_table
 
     if target is not None and output is not None:
         raise InputError("cannot be combined with TARGET", place="--output", cure="give one of the two")
     target = target or output
     if target is not None:
-        promise_output(target)
+        promise_output(target, (".csv", ".dot", ".svg", ".json"))
     document = load_json(result)
     figures = with_answer(figures_of(document, file=result), document)
     if target is None:

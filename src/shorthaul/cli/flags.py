@@ -7,13 +7,13 @@ import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
 from shorthaul.cli.endings import answering_by, process_start, watch_answer
-from shorthaul.core.document import promise_output
 from shorthaul.core.errors import AS_FLAGS, InputError
+from shorthaul.core.files.outputs import promise_output
 from shorthaul.core.options import flag_name, option
 from shorthaul.core.search import (
     PlanSearchOptions,
@@ -36,19 +36,36 @@ class Answer:
     def __post_init__(self) -> None:
         # A search of minutes must not end in a file that cannot be written.
         if self.result is not None:
-            promise_output(self.result)
+            promise_output(self.result, (".json",))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Output(Answer):
-    """Output options for verbs that produce a plan."""
+    """Output options for verbs that produce a plan, in one of ``forms``."""
 
-    output: Path | None = option(None, "Write the plan here, in the engine's own format.", flags=("--output", "-o"))
+    output: Path | None = option(
+        None, "Write the plan here: JSON, arrays for a name in .npz, a table for one in .csv.", flags=("--output", "-o")
+    )
+    forms: ClassVar[tuple[str, ...]] = (".json", ".npz", ".csv")
 
     def __post_init__(self) -> None:
         super(Output, self).__post_init__()
         if self.output is not None:
-            promise_output(self.output)
+            promise_output(self.output, self.forms)
+
+
+class DocumentOutput(Output):
+    """Output options for plans that are no arrays."""
+
+    __slots__ = ()
+    forms = (".json", ".csv")
+
+
+class ModelOutput(Output):
+    """Output options for plans that may become an ONNX model."""
+
+    __slots__ = ()
+    forms = (".json", ".npz", ".csv", ".onnx")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -120,8 +137,8 @@ def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
                 values = {field.name: _joined(field, given.pop(field.name)) for field in dataclasses.fields(group)}
                 arguments[name] = group(**values)
                 for field in dataclasses.fields(group):
-                    if field.metadata.get("written") and values[field.name] is not None:
-                        promise_output(values[field.name])
+                    if (forms := field.metadata.get("written")) and values[field.name] is not None:
+                        promise_output(values[field.name], forms)
             limits = [group.time_limit for group in arguments.values() if isinstance(group, _Command)]
             with answering_by(limits[0] if limits else None):
                 function(**arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import redirect_stdout, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -16,10 +16,11 @@ import typer
 
 from shorthaul.cli.flags import Answer, Listing, Output
 from shorthaul.core.cases import Case
-from shorthaul.core.document import json_pieces, json_text, promise_output, save_json
+from shorthaul.core.document import json_pieces, json_text, save_json, write_text
+from shorthaul.core.drawing.exports import csv_of
 from shorthaul.core.errors import STANDARD_STREAM, InfeasibleError, InputError, UnwritableError
-from shorthaul.core.files.outputs import MISPLACED, put
-from shorthaul.core.result import RESULT_VERSION, Result, Status
+from shorthaul.core.files.outputs import MISPLACED, promise_output, put
+from shorthaul.core.result import RESULT_VERSION, Result, Rows, Status
 from shorthaul.core.searching.memory import stop_watching
 
 T = TypeVar("T")
@@ -49,30 +50,27 @@ def _written(
     result: Result[Any],
     output: Answer,
     *,
-    plan_document: Callable[[], Any] | None = None,
-    write_plan: Callable[[Path], None] | None = None,
     details: Callable[[TextIO], object] | None = None,
+    table: Rows | None = None,
 ) -> NoReturn:
-    """Write and print a result: ``plan_document`` makes the plan as JSON for the result document, if one is wanted.
+    """Write and print a result: its plan to the path after ``-o`` unless it has violations, in the form it ends with.
 
-    ``write_plan`` writes it in the engine's own format to the path after ``-o``, unless it has violations. Both are as
-    the engine says, where a verb names none. ``details`` prints what stands above the summary, after everything is
+    A table is the plan's own, or ``table``. ``details`` prints what stands above the summary, after everything is
     written.
     """
-    form, plan = result.plan_file, result.plan
-    if form is not None:
-        plan_document = plan_document or (lambda: form.document(plan, form.workload))
-        write_plan = write_plan or (lambda path: form.save(path, plan, form.workload))
     target = output.output if isinstance(output, Output) else None
-    if target is not None and write_plan is not None and result.plan is not None:
+    form, plan = result.plan_file, result.plan
+    if target is not None and form is not None and plan is not None:
         if result.status is Status.INVALID:
             print(f"{target}: not written, since the plan has violations", file=sys.stderr)
+        elif target.suffix.lower() == ".csv":
+            target = put(target, lambda path: write_text(path, csv_of(*(table or form.table(plan, form.workload)))))
         else:
-            target = put(target, write_plan)
+            target = put(target, lambda path: form.save(path, plan, form.workload))
 
     @cache
     def document() -> dict[str, Any]:
-        carried = None if plan_document is None or result.plan is None else plan_document()
+        carried = None if form is None or plan is None else form.document(plan, form.workload)
         return result.document(carried if target is None else _with_file(carried, target, output))
 
     if output.result is not None:
@@ -108,11 +106,11 @@ def put_answer(path: Path, write: Callable[[Path], object]) -> None:
     raise typer.Exit(_UNWRITTEN)
 
 
-def text_file(path: Path | None) -> Path | None:
+def text_file(path: Path | None, forms: Collection[str]) -> Path | None:
     """Return the file that the text of a verb goes to, and note that it is to be written; None: standard output."""
     if path is None or str(path) == STANDARD_STREAM:
         return None
-    promise_output(path)
+    promise_output(path, forms)
     return path
 
 
@@ -123,18 +121,17 @@ def refuse_output(output: Output, instead: str) -> None:
         raise InputError("there is no plan to write", place="--output", value=str(output.output), cure=cure)
 
 
-def from_result(path: Path, output: Answer) -> str:
-    """Return ``path`` as a result document names it: from where that lies, or is printed."""
-    return os.path.relpath(path, Path() if output.result is None else output.result.parent)
-
-
 def _with_file(plan_document: Any, target: Path, output: Answer) -> Any:
-    """Return the document of a plan, one that is too long for it with the path of its columns, as ``-o`` wrote them."""
-    if not isinstance(plan_document, dict) or "digest" not in plan_document or "file" in plan_document:
+    """Return the document of a plan, one that is too long for it with the path of its columns, as ``-o`` wrote them.
+
+    That begins where the document lies, or is printed.
+    """
+    if not isinstance(plan_document, dict) or "digest" not in plan_document or target.suffix.lower() == ".csv":
         return plan_document
     from shorthaul.core.files.columns import columns_path
 
-    return {**plan_document, "file": from_result(columns_path(target), output)}
+    folder = Path() if output.result is None else output.result.parent
+    return {**plan_document, "file": os.path.relpath(columns_path(target), folder)}
 
 
 def print_cases(cases: Iterable[Case[Any]], listing: Listing) -> None:

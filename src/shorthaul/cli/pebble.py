@@ -206,9 +206,8 @@ def code(
     from shorthaul.core.files.outputs import put_bytes
     from shorthaul.pebble.verbs.coding import code as write
 
-    target = text_file(target)
-    named = "" if target is None else target.suffix[1:].lower()
-    form = options.format or (named if named in FORMATS else "c")
+    target = text_file(target, [f".{form}" for form in (FORMATS if options.format is None else [options.format])])
+    form = options.format or ("" if target is None else target.suffix[1:].lower()) or "c"
     source = _load(workload, read)
     result = write(source, options=replace(options, format=form), search=search.search())
     text = result.extra.get("code")

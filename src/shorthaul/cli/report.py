@@ -32,13 +32,14 @@ def report(
 ) -> None:
     """Draw result documents as one self-contained HTML file."""
     from shorthaul.cli.output import put_answer
-    from shorthaul.core.document import load_json, promise_output, write_text
+    from shorthaul.core.document import load_json, write_text
     from shorthaul.core.errors import InputError
+    from shorthaul.core.files.outputs import promise_output
     from shorthaul.report.html import expect_results, render
 
     if (peak is None) != (bandwidth is None):
         raise InputError("needs both --peak and --bandwidth", cure="give both for a roofline, or neither")
-    promise_output(output)
+    promise_output(output, (".html", ".htm"))
     documents, names = [load_json(path) for path in results], [str(path) for path in results]
     overview: Sequence[Figure] = ()
     if peak is not None and bandwidth is not None:

@@ -16,7 +16,7 @@ from shorthaul.cli.flags import (
     TaskPlanSearchFlags,
     TaskSearchFlags,
 )
-from shorthaul.cli.output import finish, from_result
+from shorthaul.cli.output import finish, refuse_output
 from shorthaul.cli.verbs import group, verb
 from shorthaul.spatial.options import (
     BoundOptions,
@@ -58,25 +58,11 @@ def plan(
 ) -> None:
     """Lay a tree out on a grid so that neighbours are close."""
     search = flags.search()
-    from shorthaul.core.document import write_bytes
-    from shorthaul.spatial.formats.files import layout_bytes, layout_document
-
-    suffix = _suffix(output)
     source = _load(tree, read, search)
     from shorthaul.spatial.verbs.planning import plan as make_plan
 
     result = make_plan(source, options=options, search=search)
-    layout = result.plan
-    assert layout is not None
-    data = None if output.output is None else layout_bytes(layout, suffix)
-    lies = None if output.output is None else from_result(output.output, output)
-    finish(
-        result,
-        output,
-        plan_document=lambda: layout_document(layout, lies, data),
-        write_plan=lambda path: write_bytes(path, data or b""),
-        details=(lambda stream: _print_plan(result, stream)) if result.extra else None,
-    )
+    finish(result, output, details=(lambda stream: _print_plan(result, stream)) if result.extra else None)
 
 
 def _print_plan(result: Result[Layout, PlanExtra], stream: TextIO) -> None:
@@ -123,32 +109,13 @@ def check(
 
     It tests every place and the tree, and recounts the energy.
     """
-    if layout is None and output.output is not None:
-        from shorthaul.core.errors import InputError
-
-        cure = "give the layout to be replayed and written, or take --result for the bound"
-        raise InputError("there is no layout to write", place="--output", value=str(output.output), cure=cure)
+    if layout is None:
+        refuse_output(output, "bound")
     search = flags.search()
-    suffix = _suffix(output)
-    from shorthaul.core.document import write_bytes
-    from shorthaul.spatial.formats.files import layout_bytes, layout_document, load_layout
-
-    found, path, given = None, Path(), None
     source = _load(tree, read, search)
     from shorthaul.spatial.verbs.checking import check as replay
 
-    if layout is not None:
-        found, path, given = load_layout(layout)
-    result = replay(source, found, options=options, search=search)
-    if found is None:
-        finish(result, output)
-    data = layout_bytes(found, suffix)
-    finish(
-        result,
-        output,
-        plan_document=lambda: layout_document(found, from_result(path, output), given),
-        write_plan=lambda path: write_bytes(path, data),
-    )
+    finish(replay(source, layout, options=options, search=search), output)
 
 
 @verb(app, "treefix")
@@ -160,50 +127,30 @@ def treefix(
     The spatial computer computes them, by messages between processors.
     """
     search = flags.search()
-    suffix = _suffix(output)
     source = _load(tree, read, search)
     from shorthaul.spatial.verbs.treefix import treefix as run
 
     result = run(source, options=options, search=search)
-    _finish_run(result, output, suffix)
+    _finish_run(result, output)
 
 
 @verb(app, "lca")
 def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, flags: TaskSearchFlags, output: Output) -> None:
     """Find lowest common ancestors of pairs of vertices."""
     search = flags.search()
-    suffix = _suffix(output)
     source = _load(tree, read, search)
     from shorthaul.spatial.verbs.lca import lca as run
 
     result = run(source, options=options, search=search)
-    _finish_run(result, output, suffix)
+    _finish_run(result, output)
 
 
-def _suffix(output: Output) -> str:
-    from shorthaul.spatial.formats.files import output_suffix
-
-    return output_suffix(output.output)
-
-
-def _finish_run(result: Result[VertexTable, RunExtra], output: Output, suffix: str) -> None:
-    from shorthaul.core.document import write_bytes
+def _finish_run(result: Result[VertexTable, RunExtra], output: Output) -> None:
     from shorthaul.report.text import entries, print_table
-    from shorthaul.spatial.formats.files import table_bytes, table_document
 
-    table = result.plan
-    assert table is not None
     counted = ("method", "energy_per_vertex", "messages", "rounds", "words_per_processor", "messages_per_processor")
     names = [name for name in (*counted, "cycles") if name in result.extra]
-    data = None if output.output is None else table_bytes(table.arrays, suffix)
-    lies = None if output.output is None else from_result(output.output, output)
-    finish(
-        result,
-        output,
-        plan_document=lambda: table_document(table, lies, data),
-        write_plan=lambda path: write_bytes(path, data or b""),
-        details=lambda stream: print_table(names, entries([result.extra], names), file=stream),
-    )
+    finish(result, output, details=lambda stream: print_table(names, entries([result.extra], names), file=stream))
 
 
 @verb(app, "sweep")

@@ -11,7 +11,7 @@ import typer
 from shorthaul.cli.flags import (
     Answer,
     Listing,
-    Output,
+    ModelOutput,
     SearchFlags,
     SweepSearchFlags,
     TaskPlanSearchFlags,
@@ -36,15 +36,21 @@ Input = Annotated[
 ]
 
 
-def _load(text: str, options: RuleOptions) -> Source[Problem | Network]:
-    """Return the problem that ``text`` names; before the search is made, which begins once it is read."""
+def _load(text: str, options: RuleOptions, output: ModelOutput | None = None) -> Source[Problem | Network]:
+    """Return the problem that ``text`` names, before the search begins: its kind says how its plan may be written."""
+    from shorthaul.core.files.outputs import expect_writable
+    from shorthaul.tensor.model import Problem
     from shorthaul.tensor.verbs.inputs import PROBLEMS
 
-    return PROBLEMS.source(text, options)
+    source = PROBLEMS.source(text, options)
+    if output is not None and output.output is not None:
+        other = ".onnx" if isinstance(source.workload, Problem) else ".npz"
+        expect_writable(output.output, [form for form in output.forms if form != other])
+    return source
 
 
 @verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, output: Output) -> None:
+def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, output: ModelOutput) -> None:
     """Schedule an operator graph in subgraphs and tiles.
 
     The plan also has traversal orders, and what stays in fast memory between subgraphs.
@@ -52,7 +58,7 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
     from shorthaul.cli.output import finish
     from shorthaul.tensor.verbs import planning
 
-    result = planning.plan(_load(workload, options), options=options, search=search.search())
+    result = planning.plan(_load(workload, options, output), options=options, search=search.search())
     finish(result, output, details=lambda stream: _print_groups(result, stream))
 
 
@@ -71,7 +77,7 @@ def bound(workload: Input, options: RuleOptions, search: TaskPlanSearchFlags, ou
 def check(
     workload: Input,
     options: CheckOptions,
-    output: Output,
+    output: ModelOutput,
     plan_file: Annotated[
         Path | None,
         typer.Argument(metavar="[PLAN]", help="A plan file (the contest's JSON), or a result document with one."),
@@ -87,7 +93,7 @@ def check(
         refuse_output(output, "bound")
     from shorthaul.tensor.verbs import planning
 
-    result = planning.check(workload, plan_file, options=options)
+    result = planning.check(_load(workload, options, output), plan_file, options=options)
 
     def details(stream: TextIO) -> None:
         _print_groups(result, stream)
@@ -102,7 +108,7 @@ def run(
     workload: Input,
     options: RunOptions,
     search: SearchFlags,
-    output: Output,
+    output: ModelOutput,
     plan_file: Annotated[
         Path | None,
         typer.Argument(metavar="[PLAN]", help="A plan file, or a result document with one; without it one is made."),
@@ -116,7 +122,7 @@ def run(
     from shorthaul.report.text import print_table
     from shorthaul.tensor.verbs import planning
 
-    result = planning.run(_load(workload, options), plan_file, options=options, search=search.search())
+    result = planning.run(_load(workload, options, output), plan_file, options=options, search=search.search())
     done = result.extra["run"]
     told = {name: value for name, value in (done or {}).items() if name != "outputs"}
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import functools
 import hashlib
+import importlib
+import io
 import itertools
 import json
 import math
@@ -24,12 +26,10 @@ from shorthaul.core.errors import ABSENT, STANDARD_STREAM, InputError, Unwritabl
 
 T = TypeVar("T")
 
-#: The first bytes of compressed files, with the program that unpacks each.
-_COMPRESSED = {b"\x1f\x8b": "gunzip", b"BZh91AY": "bunzip2", b"\xfd7zXZ\0": "unxz", b"\x28\xb5\x2f\xfd": "unzstd"}
-
-#: Files that are often packed, and whose readers unpack them: models of scikit-learn.
-_UNPACKED_BY_READERS = {".joblib", ".pkl", ".pickle"}
-
+#: The first bytes of packed files, with the module that unpacks each.
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\0": "lzma"}
+_PACKED_SUFFIXES = {".gz", ".bz2", ".xz"}
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"
 #: How JSON writes one half of a character beyond the first 2^16.
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -98,11 +98,33 @@ def standard_input() -> bytes:
 
 
 def _unpacked(data: bytes, path: Path) -> bytes:
-    """Return ``data`` unless it is compressed, which no reader of such a file expects."""
-    for head, program in _COMPRESSED.items():
-        if data.startswith(head) and path.suffix.lower() not in _UNPACKED_BY_READERS:
-            raise InputError("is compressed", file=path, cure=f"unpack it first, with {program}")
-    return data
+    """Return what is packed in ``data``, or the data itself; raises :class:`InputError` for a damaged archive."""
+    if data.startswith(_ZSTANDARD):
+        raise InputError("is compressed", file=path, cure="unpack it first, with unzstd")
+    module = next((name for head, name in _PACKED.items() if data.startswith(head)), None)
+    if module is None:
+        return data
+    try:
+        with importlib.import_module(module).open(io.BytesIO(data)) as file:
+            unpacked: bytes = file.read(LARGEST_FILE + 1)
+    except MemoryError:
+        raise
+    except Exception as error:  # each module has errors of its own
+        reason = f"is a damaged archive: {error}"
+        raise InputError(reason, file=path, cure=f"write the file again: {module} cannot unpack it") from None
+    if len(unpacked) > LARGEST_FILE:
+        raise InputError("unpacks to too much", file=path, allowed=f"up to {LARGEST_FILE} bytes")
+    return unpacked
+
+
+def suffix_of(path: str | Path) -> str:
+    """Return the suffix that tells what a file holds, in lower case: of a packed one, that of what it packs.
+
+    >>> suffix_of("tree.NWK.gz"), suffix_of("graph.dot"), suffix_of("-")
+    ('.nwk', '.dot', '')
+    """
+    path = Path(path)
+    return (Path(path.stem) if path.suffix.lower() in _PACKED_SUFFIXES else path).suffix.lower()
 
 
 def _nearest_file(path: Path) -> str | None:
@@ -370,7 +392,7 @@ def write_bytes(path: str | Path, data: bytes | Iterable[bytes]) -> None:
     path = Path(path)
     temporary: str | None = None
     try:
-        _expect_name(path)
+        expect_name(path)
         if is_device(path):
             _write_device(path, pieces)
             return
@@ -384,7 +406,7 @@ def write_bytes(path: str | Path, data: bytes | Iterable[bytes]) -> None:
         Path(temporary).chmod(_mode(target))
         Path(temporary).replace(target)
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise unwritable(path, error) from None
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
@@ -421,30 +443,6 @@ def resolved(path: Path) -> Path:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
 
 
-def expect_writable(path: Path) -> None:
-    """Raise :class:`InputError` if :func:`write_bytes` could not write to ``path`` now."""
-    _expect_name(path)
-    if is_device(path):
-        return
-    try:
-        with tempfile.TemporaryFile(dir=resolved(path).parent):
-            pass
-    except OSError as error:
-        raise _unwritable(path, error) from None
-
-
-def promise_output(path: Path) -> None:
-    """Note that this command is to write ``path``; raises :class:`InputError` if it cannot, or if it does so twice."""
-    expect_writable(path)
-    if is_device(path):
-        return
-    target = path.resolve()
-    if target in OUTPUTS:
-        cure = "name two files, or leave one of the two out"
-        raise InputError("is to be written twice by this command", file=path, cure=cure)
-    OUTPUTS.add(target)
-
-
 def expect_no_output(path: Path) -> None:
     """Raise :class:`InputError` if this command is to write ``path``, which it would read, or add to."""
     if OUTPUTS and resolved(path) in OUTPUTS:
@@ -452,7 +450,8 @@ def expect_no_output(path: Path) -> None:
         raise InputError("is an input of this command and its output", file=path, cure=cure)
 
 
-def _expect_name(path: Path) -> None:
+def expect_name(path: Path) -> None:
+    """Raise :class:`InputError` for what is no name of a file to write."""
     if str(path) == STANDARD_STREAM:
         cure = "name a file; where a verb has --json, that prints everything on standard output"
         raise UnwritableError("'-' is no file to write", cure=cure)
@@ -460,7 +459,8 @@ def _expect_name(path: Path) -> None:
         raise UnwritableError("is a directory", file=path, cure="name a file")
 
 
-def _unwritable(path: Path, error: OSError) -> UnwritableError:
+def unwritable(path: Path, error: OSError) -> UnwritableError:
+    """Return the error for a path that cannot be written."""
     if not path.parent.is_dir():
         return UnwritableError("its folder does not exist", file=path, cure=f"make {path.parent} first")
     # Some folders of the system answer "no such file" to whoever makes one.

@@ -38,18 +38,18 @@ def option(
     flags: tuple[str, ...] = (),
     form: PythonForm | None = None,
     free: bool = False,
-    written: bool = False,
+    written: tuple[str, ...] = (),
 ) -> Any:
     """Return a dataclass field that is also a command-line flag.
 
     ``choices`` limits text, ``least`` and ``most`` limit numbers (both ends included) and so does ``above`` (its end
     left out), ``flags`` replaces the flag made from the field's name, ``form`` is what Python callers may give in place
     of text. One that is ``free`` may be another where a search is resumed: a plan is as good with it as without. The
-    verb writes what is ``written``, a file, which is free: a command tries before it begins whether it can.
+    verb writes a file with one of the suffixes ``written``, which is free: a command tries before it begins.
     """
     metadata = {
         "help": help, "choices": choices, "least": least, "most": most, "above": above, "flags": flags, "form": form,
-        "free": free or written, "written": written,
+        "free": free or bool(written), "written": written,
     }  # fmt: skip
     return dataclasses.field(default=default, metadata=metadata)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
@@ -17,7 +17,7 @@ from typing_extensions import TypeVar
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.arguments import public
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import digest, read_bytes, save_json, write_text
+from shorthaul.core.document import save_json, write_text
 from shorthaul.core.drawing.exports import (
     TABULAR,
     chosen,
@@ -35,6 +35,8 @@ from shorthaul.core.provenance import Provenance
 PlanT_co = TypeVar("PlanT_co", covariant=True)
 ExtraT_co = TypeVar("ExtraT_co", bound=Mapping[str, object], covariant=True, default=Mapping[str, object])
 
+#: The names of columns, and rows.
+Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]
 #: The version of every result document's layout.
 RESULT_VERSION = 1
 
@@ -51,10 +53,11 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """How the plan of a result is shown as JSON and written, given its workload."""
+    """How the plan of a result is shown as JSON, written and listed, given its workload."""
 
     document: Callable[[Any, Any], Any]
     save: Callable[[Path, Any, Any], None]
+    table: Callable[[Any, Any], Rows]
     workload: Any
 
 
@@ -124,12 +127,10 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         target = _path(path)
         document = self.to_dict()
         plan, form = document["plan"], self.plan_file
-        if form is not None and isinstance(plan, dict) and ("note" in plan or {"digest", "file"} & set(plan)):
+        if form is not None and isinstance(plan, dict) and "digest" in plan:
             columns = target.with_name(f"{target.name}.npz")
             form.save(columns, self.plan, form.workload)
-            written = {"digest": digest(read_bytes(columns))} if "note" in plan else {}
-            kept = {name: value for name, value in plan.items() if name != "note"}
-            document["plan"] = {**kept, **written, "file": columns.name}
+            document["plan"] = {**plan, "file": columns.name}
         save_json(target, document)
 
     @public

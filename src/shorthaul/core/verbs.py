@@ -17,11 +17,12 @@ from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 from shorthaul.core.amounts import Bound
 from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import convert, decode_text, digest, expect_writable, json_text, parse_json
+from shorthaul.core.document import convert, decode_text, digest, json_text, parse_json
 from shorthaul.core.errors import AS_FLAGS, InfeasibleError, InputError, NoPlanError, is_of_memory, unknown_name
+from shorthaul.core.files.outputs import expect_writable
 from shorthaul.core.options import chosen, fixed
 from shorthaul.core.provenance import provenance
-from shorthaul.core.result import PlanFile, Result, Status
+from shorthaul.core.result import PlanFile, Result, Rows, Status
 from shorthaul.core.search import Search, SearchOptions
 from shorthaul.core.searching.memory import limited
 from shorthaul.core.searching.tasks import on_its_cluster
@@ -43,12 +44,16 @@ class _Text(str):
 
 @dataclass(frozen=True, slots=True)
 class Plans(Generic[PlanT, T]):
-    """The plans of an engine: their type, and how they are read, shown as JSON and written, given the workload."""
+    """The plans of an engine: their type, and how they are read, shown as JSON, written and listed, given the workload.
+
+    A list has the names of its columns and its rows.
+    """
 
     model: type[PlanT]
     load: Callable[[Path, T], PlanT]
     document: Callable[[PlanT, T], Any]
     save: Callable[[Path, PlanT, T], None]
+    table: Callable[[PlanT, T], Rows]
     proves: ClassVar[bool] = False
 
     def read(self, given: object, workload: T) -> PlanT:
@@ -215,8 +220,8 @@ class Verb:
                 fields[name] = given.pop(name)
         options = chosen(given.pop("options", None), self.options, fields)
         for field in dataclasses.fields(options):
-            if field.metadata.get("written") and (path := getattr(options, field.name)) is not None:
-                expect_writable(path)  # before the search, not when its answer is there
+            if (forms := field.metadata.get("written")) and (path := getattr(options, field.name)) is not None:
+                expect_writable(path, forms)  # before the search, not when its answer is there
         if self.reading is None or self.reading is self.options:
             return options, options
         fields = {f.name: given.pop(f.name) for f in dataclasses.fields(self.reading) if f.name in given}
@@ -289,7 +294,7 @@ def verb(
             search.has_part = True
             if plans is None or not isinstance(result, Result) or result.plan is None:
                 return result
-            return dataclasses.replace(result, plan_file=PlanFile(plans.document, plans.save, workload))
+            return dataclasses.replace(result, plan_file=PlanFile(plans.document, plans.save, plans.table, workload))
 
         call.__signature__ = made.signature()  # type: ignore[attr-defined]
         call.__verb__ = made  # type: ignore[attr-defined]

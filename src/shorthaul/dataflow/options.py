@@ -82,7 +82,6 @@ class PlanOptions(Decoding):
         None, "Keep one point alone: of the least period, footprint, core cost or latency (then of the others).",
         choices=PICKS, free=True,
     )  # fmt: skip
-    csv: Path | None = option(None, "Write the front as a table of comma-separated values here.", written=True)
     front: int = option(
         400, "Most points reported (the ones that add most hypervolume).", least=1, most=10**5, free=True
     )
@@ -102,7 +101,9 @@ class ScheduleOptions(Decoding):
     point: int = option(0, "Which point of a plan given as mapping.", least=0)
     decoder: str = option("multistart", "How the mapping is scheduled.", choices=DECODERS)
     tolerance: float = option(0.0, "Relative step at which CAPS-HMS stops refining P; 0: to the tick.", least=0, most=1)
-    chrome_trace: Path | None = option(None, "Write the schedule for chrome://tracing or Perfetto here.", written=True)
+    chrome_trace: Path | None = option(
+        None, "Write the schedule for chrome://tracing or Perfetto here.", written=(".json",)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,6 @@ class BuffersOptions(Options):
     shared: bool = option(False, "Multicasts become multi-reader buffers.")
     unit: str = option("tokens", "What the size of a buffer is counted in.", choices=("tokens", "bytes"))
     deadline: int | None = option(None, "Seek the least storage of this period alone, in ticks.", least=0)
-    csv: Path | None = option(None, "Write the front as a table of comma-separated values here.", written=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,14 @@ import jinja2
 from markupsafe import Markup
 
 from shorthaul.core.arguments import public
-from shorthaul.core.document import expect_writable, load_json, write_text
+from shorthaul.core.document import load_json, write_text
 from shorthaul.core.drawing.exports import TABULAR, table
 from shorthaul.core.drawing.formulas import typeset
 from shorthaul.core.drawing.plots import PALETTE, plotly_figure
 from shorthaul.core.drawing.words import described
 from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Bars, Figure, Series, Table, Text, figure_from_document
+from shorthaul.core.files.outputs import expect_writable
 from shorthaul.core.result import Result
 from shorthaul.core.version import VERSION
 from shorthaul.report.text import amount
@@ -100,7 +101,7 @@ def report(
         )
     expect_results(documents, names=names)
     target = Path(os.fsdecode(path))
-    expect_writable(target)
+    expect_writable(target, (".html", ".htm"))
     write_text(target, render(cast("list[Mapping[str, Any]]", documents), names=names, overview=overview))
     return target
 

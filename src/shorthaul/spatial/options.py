@@ -74,9 +74,9 @@ class PlanOptions(LayoutOptions):
     vertex_bytes: int = option(16, _VERTEX_BYTES, least=1, most=2**31 - 1)
     sizes: Path | None = option(None, _SIZES)
     weights: Path | None = option(None, _WEIGHTS)
-    table: Path | None = option(None, _TABLE, written=True)
-    routes: Path | None = option(None, _ROUTES, written=True)
-    csl: Path | None = option(None, _CSL, written=True)
+    table: Path | None = option(None, _TABLE, written=(".csv", ".npz"))
+    routes: Path | None = option(None, _ROUTES, written=(".npz",))
+    csl: Path | None = option(None, _CSL, written=(".zip",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,9 @@ class CheckOptions(Options):
     vertex_bytes: int = option(16, _VERTEX_BYTES, least=1, most=2**31 - 1)
     sizes: Path | None = option(None, _SIZES)
     weights: Path | None = option(None, _WEIGHTS)
-    table: Path | None = option(None, _TABLE, written=True)
-    routes: Path | None = option(None, _ROUTES, written=True)
-    csl: Path | None = option(None, _CSL, written=True)
+    table: Path | None = option(None, _TABLE, written=(".csv", ".npz"))
+    routes: Path | None = option(None, _ROUTES, written=(".npz",))
+    csl: Path | None = option(None, _CSL, written=(".zip",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class TreefixOptions(MachineOptions):
         None, "One number per vertex: NumPy file, or lines of text or CSV, as in `name,2.5` (default: all 1)."
     )
     lengths: bool = option(False, "Take the branch lengths of the tree as values, 0 above a root.")
-    csl: Path | None = option(None, _CSL + " For --method convergecast.", written=True)
+    csl: Path | None = option(None, _CSL + " For --method convergecast.", written=(".zip",))
 
 
 @dataclass(frozen=True, slots=True)

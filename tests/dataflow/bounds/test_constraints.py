@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import pickle
 import random
-from pathlib import Path
 
 import pytest
 from tests.dataflow.small import small_problem
@@ -15,6 +13,7 @@ from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.constraints import constrained, constraints_of, refuse_infeasible
 from shorthaul.dataflow.bounds.period import bounds_on_all
+from shorthaul.dataflow.formats.schedules import front_table
 from shorthaul.dataflow.mapping.arrays import build
 from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile
 from shorthaul.dataflow.modulo.solver import solve_mapping
@@ -119,10 +118,11 @@ def test_bindings_that_make_no_sense_are_bad_input(text: str) -> None:
         plan(generators.sobel(), bind=text)
 
 
-def test_a_front_as_a_table_and_one_point_of_it(tmp_path: Path) -> None:
+def test_a_front_as_a_table_and_one_point_of_it() -> None:
     how = {"generations": 3, "population": 10, "polish_effort": 0.0, "workers": 1}
-    whole = plan(generators.sobel(), csv=tmp_path / "front.csv", **how)
-    rows = list(csv.DictReader((tmp_path / "front.csv").open()))
+    whole = plan(generators.sobel(), **how)
+    columns, lines = front_table(whole.plan.front, whole.extra["front_bound"])
+    rows = [dict(zip(columns, line, strict=True)) for line in lines]
     assert [(int(r["period"]), int(r["footprint_bytes"]), float(r["core_cost"])) for r in rows] == [
         point.objectives for point in whole.plan.front
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from shorthaul import dataflow
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.dataflow.bounds.latency import latency_bound
 from shorthaul.dataflow.check.replay import check_point
+from shorthaul.dataflow.formats.schedules import front_table
 from shorthaul.dataflow.mapping.binding import mapped_point, needed_capacities
 from shorthaul.dataflow.mapping.latency import latency_of
 from shorthaul.dataflow.model import Actor, Application, Channel
@@ -67,10 +67,9 @@ def test_latency_is_traded_for_period_and_cores() -> None:
 
 
 def test_a_limit_on_latency_is_kept_or_refused_with_the_reason(tmp_path: Path) -> None:
-    result = dataflow.plan(sobel(), max_latency=40_000, effort=0.1, csv=tmp_path / "front.csv", **QUICK)
+    result = dataflow.plan(sobel(), max_latency=40_000, effort=0.1, **QUICK)
     assert all(point.latency <= 40_000 for point in result.plan.front)
-    rows = list(csv.DictReader((tmp_path / "front.csv").open()))
-    assert [int(row["latency"]) for row in rows] == [point.latency for point in result.plan.front]
+    assert [row[-1] for row in front_table(result.plan.front, None)[1]] == [p.latency for p in result.plan.front]
     with pytest.raises(InfeasibleError, match="from src to sink, all firings on the fastest cores take 22731 ticks"):
         dataflow.plan(sobel(), max_latency=22_730)
     with pytest.raises(NoPlanError, match="within --max-latency 22731; the least latency found is"):

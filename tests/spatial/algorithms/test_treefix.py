@@ -16,7 +16,7 @@ from shorthaul.core.search import Search
 from shorthaul.spatial.algorithms.stored import stored_nodes
 from shorthaul.spatial.check.replay import CODES, check_lca, check_treefix
 from shorthaul.spatial.computer.operators import OPERATORS, Operator
-from shorthaul.spatial.formats.files import layout_bytes, table_document, tree_from_file
+from shorthaul.spatial.formats.files import arrays_document, layout_bytes, tree_from_file
 from shorthaul.spatial.layout.stored_tree import store
 from shorthaul.spatial.model import Tree, tree_from_parents
 from shorthaul.spatial.options import METHODS, PlacingOptions
@@ -222,7 +222,7 @@ def test_values_from_text(tmp_path: Path) -> None:
         tree = tree_from_file(tmp_path / "tree.nwk", (tmp_path / "tree.nwk").read_bytes())
         result = engine.treefix(tree, file, refine=0, **options)
         assert result.check.ok
-        return table_document(result.plan, None, None)["value"]
+        return arrays_document(result.plan.arrays)["value"]
 
     assert run("name,value\nr,1\nc,2\na,3\nb,4\nd,18446744073709551615\n", op="max")[0] == 2**64 - 1
     assert run("# in order\n1\n2\n3\n\n4\n5\n") == [15, 9, 3, 4, 5]

@@ -107,7 +107,7 @@ def test_refusals(tmp_path) -> None:
         ({"processor": {"dead": [[1, 1]]}}, WAVE, r"processor \[1, 1\] .* is dead"),
         ({}, {"method": "auto"}, "csl: is for one wave"),
         ({}, {**WAVE, "op": "affine"}, "csl: is for operators on one word"),
-        ({}, {**WAVE, "csl": tmp_path / "p.csl"}, "unknown suffix"),
+        ({}, {**WAVE, "csl": tmp_path / "p.csl"}, "suffix of another format"),
         (None, WAVE, "csl: is for machines"),
     ):
         where = {} if more is None else {"machine": machine(tmp_path, 4, 4, **more)}

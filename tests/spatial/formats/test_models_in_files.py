@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
 import os
 import pickle
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -167,15 +163,12 @@ def test_what_is_no_model(data: bytes) -> None:
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize("pack", [zlib.compress, gzip.compress, bz2.compress, lzma.compress])
-def test_little_that_unpacks_to_much_is_refused(
-    pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_little_that_unpacks_to_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shorthaul.spatial.formats.estimators.MOST_UNPACKED", 1000)
     with pytest.raises(InputError, match="unpacks to too much"):
-        tree_from_file(Path("model.joblib"), pack(bytes(1001)))
+        tree_from_file(Path("model.joblib"), zlib.compress(bytes(1001)))
     with pytest.raises(InputError, match="is not a model"):
-        tree_from_file(Path("model.joblib"), pack(bytes(1000)))
+        tree_from_file(Path("model.joblib"), zlib.compress(bytes(1000)))
 
 
 def test_trees_that_are_damaged_are_refused(tmp_path: Path) -> None:

@@ -11,9 +11,7 @@ import pytest
 from tests.commands import shorthaul, shorthaul_json
 
 import shorthaul.spatial as engine
-from shorthaul.core.document import expect_writable
 from shorthaul.core.errors import InputError
-from shorthaul.spatial.formats.files import output_suffix
 from shorthaul.spatial.model import grid_from_text
 from shorthaul.spatial.options import LcaOptions
 
@@ -123,16 +121,6 @@ def test_grids() -> None:
             grid_from_text(text)
         assert "--grid" in str(raised.value)
         assert repr(text) in str(raised.value)
-
-
-def test_output_formats(tmp_path: Path) -> None:
-    for name in ("x.txt", "x", "x.npy", "x.npz.gz"):
-        with pytest.raises(InputError, match=r"unknown suffix"):
-            output_suffix(tmp_path / name)
-    assert output_suffix(Path("/dev/stdout")) == output_suffix(None) == output_suffix(tmp_path / "x.NPZ") == ".npz"
-    for path, says in ((Path("/proc/x.npz"), "cannot be written"), (tmp_path, "is a directory")):
-        with pytest.raises(InputError, match=says):
-            expect_writable(path)
 
 
 def test_layouts_and_answers_as_json(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,14 @@ def plan_document(plan: Plan, program: Program) -> dict[str, Any]:
     return {**_head(plan), "order": [[plan.names[at], *row[: widths[at]]] for at, row in rows]}
 
 
+def plan_table(plan: Plan, program: Program) -> tuple[list[str], Iterable[Sequence[object]]]:
+    """Return the columns, and a row per instance in the order of execution: its statement and its iterations."""
+    widths = [len(program.by_name[name].iterators) for name in plan.names]
+    rows = zip(plan.statements.tolist(), plan.iterations.tolist(), strict=True)
+    columns = ["statement", *(f"i{depth}" for depth in range(plan.iterations.shape[1]))]
+    return columns, ([plan.names[at], *row[: widths[at]], *[""] * (len(row) - widths[at])] for at, row in rows)
+
+
 def plan_digest(plan: Plan) -> str:
     """Return the SHA-256 of the order."""
     return digest(plan.statements.astype("<i8").tobytes() + plan.iterations.astype("<i8").tobytes())
@@ -80,7 +88,7 @@ def save_plan(path: str | Path, plan: Plan, program: Program) -> None:
       do:      make nowhere first
     """
     path = Path(path)
-    if path.suffix != ".npz" and len(plan) <= MOST_JSON_ENTRIES:
+    if path.suffix.lower() != ".npz" and len(plan) <= MOST_JSON_ENTRIES:
         document = plan_document(plan, program)
         order = ",\n  ".join(json_text(item, indent=None).strip() for item in document.pop("order"))
         head = json_text(document, indent=None).strip()[:-1]

@@ -54,7 +54,7 @@ from shorthaul.affine.integer_sets.divisions import without_divisions
 from shorthaul.affine.integer_sets.redundant_loops import independent, without
 from shorthaul.affine.model import Array, Program, Reference, Statement
 from shorthaul.core.arguments import public
-from shorthaul.core.document import decode_text
+from shorthaul.core.document import decode_text, suffix_of
 from shorthaul.core.errors import InputError
 
 
@@ -101,7 +101,7 @@ def program_from_text(text: str, *, function: str | None = None, file: Path | No
     [n] -> { S0[i] : 0 <= i < n }
     """
     try:
-        if is_python(text, "" if file is None else file.suffix):
+        if is_python(text, "" if file is None else suffix_of(file)):
             return _built(python_region(text, function=function), text)
         source = einsum_loops(text) if is_einsum(text) else text
         with names_as_written((region := parse(source, function=function, file=file)).renamed):

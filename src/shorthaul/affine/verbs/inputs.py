@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from shorthaul.affine.formats.plans import load_plan, plan_document, save_plan
+from shorthaul.affine.formats.plans import load_plan, plan_document, plan_table, save_plan
 from shorthaul.affine.frontend.einsum import without_arrow
 from shorthaul.affine.model import Program
 from shorthaul.affine.plan import Plan
@@ -33,4 +33,4 @@ PROGRAMS = Workloads(
     of_files=("function",),
     mistaken=without_arrow,
 )
-PLANS: Plans[Plan, Program] = Plans(Plan, load_plan, plan_document, save_plan)
+PLANS: Plans[Plan, Program] = Plans(Plan, load_plan, plan_document, save_plan, plan_table)

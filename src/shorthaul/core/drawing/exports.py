@@ -178,21 +178,20 @@ def write_figure(figures: Sequence[Figure], path: Path, which: str | None = None
     ``.csv`` is a table, ``.dot`` a graph, ``.svg`` a drawing, ``.json`` a trace of all timelines. Raises
     :class:`InputError`.
     """
-    if path.suffix == ".csv":
+    suffix = path.suffix.lower()
+    if suffix in {"", ".csv"}:
         rows = chosen(figures, which, TABULAR, "a table")
         write_text(path, csv_text(rows))
         return str(rows.title)
-    if path.suffix == ".dot":
+    if suffix == ".dot":
         network = chosen(figures, which, (Network,), "a graph")
         write_text(path, dot_text(network) + "\n")
         return str(network.title)
-    if path.suffix == ".svg":
+    if suffix == ".svg":
         drawn = chosen(figures, which, DRAWN, "a drawing")
         write_text(path, svg_file(drawn))
         return str(drawn.title)
-    if path.suffix == ".json":
-        charts = timelines(figures, which)
-        save_json(path, trace_document(charts), indent=None)
-        first, last = charts[0].title, charts[-1].title
-        return first if len(charts) == 1 else f"{len(charts):,} timelines, {first} to {last}"
-    raise InputError("is of no known format", file=path, value=path.suffix, allowed=".csv, .dot, .svg, .json")
+    charts = timelines(figures, which)
+    save_json(path, trace_document(charts), indent=None)
+    first, last = charts[0].title, charts[-1].title
+    return first if len(charts) == 1 else f"{len(charts):,} timelines, {first} to {last}"

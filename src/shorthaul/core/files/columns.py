@@ -24,7 +24,7 @@ _TEXT: Final = Column("U", ())
 
 def columns_path(path: Path) -> Path:
     """Return where the columns of the plan file ``path`` are: itself, or beside it with ``.npz`` appended."""
-    return path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+    return path if path.suffix.lower() == ".npz" else path.with_name(path.name + ".npz")
 
 
 def write_columns(path: Path, kind: str, arrays: Mapping[str, npt.ArrayLike]) -> Path:

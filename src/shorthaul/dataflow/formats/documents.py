@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shorthaul.core.arguments import public
-from shorthaul.core.document import convert, decode_text, load_json, parse_json, save_json
+from shorthaul.core.document import convert, decode_text, load_json, parse_json, save_json, suffix_of
 from shorthaul.core.errors import ABSENT, InputError, unknown_name
 from shorthaul.dataflow.formats.sdf3 import read_sdf3, sdf3_text
 from shorthaul.dataflow.graphs.expansion import check_iteration, from_sdf, to_sdf
@@ -64,7 +64,7 @@ def load_application(path: Path, data: bytes) -> Application:
 
 def is_sdf3(path: Path, text: str) -> bool:
     """True if a file is to be read as XML: by its name, or by how it begins."""
-    return path.suffix.lower() == ".xml" or text.lstrip().startswith("<")
+    return suffix_of(path) == ".xml" or text.lstrip().startswith("<")
 
 
 def application_from(document: Any, *, file: str | Path | None = None) -> Application:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from shorthaul.core.arguments import public
-from shorthaul.core.document import parse_json
+from shorthaul.core.document import parse_json, suffix_of
 from shorthaul.core.errors import InputError
 from shorthaul.core.machines.files import machine_file, machine_text, section_from
 from shorthaul.core.machines.schema import CoresSection, ManyCoreSection, TileSection
@@ -53,7 +53,7 @@ def load_platform(path: Path) -> Platform:
     try:
         if text.lstrip().startswith("<"):
             return platform_from_sdf3(text)
-        if text.lstrip().startswith("{") and found.suffix.lower() not in _YAML:
+        if text.lstrip().startswith("{") and suffix_of(found) not in _YAML:
             document = parse_json(text)
             if "many_core" not in document:
                 return platform_from(document)

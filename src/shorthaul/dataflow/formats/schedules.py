@@ -27,6 +27,17 @@ def save_schedule(path: Path, schedule: PeriodicSchedule) -> None:
     save_json(path, {"kind": SCHEDULE_KIND, "version": 1, **schedule.document()}, indent=None)
 
 
+def schedule_table(schedule: PeriodicSchedule) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Return the columns, and a row per firing: its start in whole numbers of 1 / ``denominator`` ticks."""
+    rows = [(name, k, at) for name, starts in schedule.starts.items() for k, at in enumerate(starts)]
+    return ("actor", "firing", f"start_in_1/{schedule.denominator}_ticks"), rows
+
+
+def starts_table(point: Point) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Return the columns, and a row per task: when it starts, in ticks."""
+    return ("task", "start"), sorted(point.starts.items(), key=lambda item: item[1])
+
+
 STORAGE_KIND = "shorthaul-dataflow-storage"
 
 

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.check import CheckReport
-from shorthaul.core.drawing.exports import csv_of
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
-from shorthaul.core.files.outputs import put_bytes
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskPlanSearchOptions
@@ -22,7 +20,6 @@ from shorthaul.core.verbs import KeptObjects, asked, verb
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.check.periodic import check_schedule, check_storage
 from shorthaul.dataflow.formats.documents import RESULT_KIND
-from shorthaul.dataflow.formats.schedules import storage_table
 from shorthaul.dataflow.graphs.multirate import shown
 from shorthaul.dataflow.graphs.periodic import Analysis, CriticalCycle, least_period, period_of
 from shorthaul.dataflow.graphs.storage import (
@@ -177,8 +174,6 @@ def buffers(workload: Graph, **keywords: Unpack[BuffersKeywords]) -> Result[Stor
     limited = ((point, period_bound_of(point.cycle).document()) for point in points)
     front_points = (StoragePoint(p.size, str(p.period), p.capacities, by, p.schedule) for p, by in limited)
     plan = StoragePlan(options.unit, members, tuple(front_points))
-    if options.csv is not None:
-        put_bytes(options.csv, csv_of(*storage_table(plan)).encode())
     size = f"storage_{options.unit}"
     proof = "the demands: one of their buffers must have more room, or the period is theirs"
     return Result(

@@ -16,7 +16,16 @@ from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.check.replay import check_front
 from shorthaul.dataflow.exploration.kept import Explored, pack, unpack
 from shorthaul.dataflow.formats.documents import application_from, load_points, save_plan
-from shorthaul.dataflow.formats.schedules import load_schedule, load_storage, save_schedule, save_storage
+from shorthaul.dataflow.formats.schedules import (
+    front_table,
+    load_schedule,
+    load_storage,
+    save_schedule,
+    save_storage,
+    schedule_table,
+    starts_table,
+    storage_table,
+)
 from shorthaul.dataflow.graphs.expansion import to_sdf
 from shorthaul.dataflow.loading import GRAPH_CASES, load_graph, load_problem, mapping_of, prepared, several_from
 from shorthaul.dataflow.model import Application, Decisions, Platform, Problem, SdfGraph
@@ -118,8 +127,12 @@ PLANS, SCHEDULED = (
         _load_plan,
         lambda plan, problem: plan.document(),  # noqa: ARG005
         lambda path, plan, problem: save_plan(path, plan),  # noqa: ARG005
+        table,
     )
-    for kind in (_Plans, _Scheduled)
+    for kind, table in (
+        (_Plans, lambda plan, problem: front_table(plan.front, None)),  # noqa: ARG005
+        (_Scheduled, lambda plan, problem: starts_table(plan.front[0])),  # noqa: ARG005
+    )
 )
 
 
@@ -142,12 +155,14 @@ STORAGE_PLANS: Plans[StoragePlan, SdfGraph] = Plans(
     lambda path, graph: load_storage(path),  # noqa: ARG005
     lambda plan, graph: plan.document(),  # noqa: ARG005
     lambda path, plan, graph: save_storage(path, plan),  # noqa: ARG005
+    lambda plan, graph: storage_table(plan),  # noqa: ARG005
 )
 SCHEDULES: Plans[PeriodicSchedule, SdfGraph] = Plans(
     PeriodicSchedule,
     lambda path, graph: load_schedule(path),  # noqa: ARG005
     lambda schedule, graph: schedule.document(),  # noqa: ARG005
     lambda path, schedule, graph: save_schedule(path, schedule),  # noqa: ARG005
+    lambda schedule, graph: schedule_table(schedule),  # noqa: ARG005
 )
 
 

@@ -51,7 +51,6 @@ class BuffersKeywords(TaskPlanSearchKeywords, total=False):
     shared: bool
     unit: Literal["tokens", "bytes"]
     deadline: int | None
-    csv: str | PathLike[str] | None
     search: Search | None
     options: BuffersOptions | None
 
@@ -98,7 +97,6 @@ class PlanKeywords(TaskPlanSearchKeywords, total=False):
     bind: str | Mapping[str, str] | None
     restarts: int | None
     pick: Literal["period", "footprint", "cost", "latency"] | None
-    csv: str | PathLike[str] | None
     front: int
     machine: Platform | str | PathLike[str] | None
     search: Search | None

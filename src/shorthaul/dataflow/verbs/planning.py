@@ -12,7 +12,6 @@ import numpy as np
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import json_text
-from shorthaul.core.drawing.exports import csv_of
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.outputs import put_bytes
 from shorthaul.core.provenance import provenance
@@ -23,7 +22,7 @@ from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import BOUNDS, asked, expect, verb
 from shorthaul.dataflow import tuning, views
 from shorthaul.dataflow.bounds.constraints import constrained, constrained_instance, constraints_of, refuse_infeasible
-from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all, of_complete_front, period_bound
+from shorthaul.dataflow.bounds.period import bounds_on_all, of_complete_front, period_bound
 from shorthaul.dataflow.bounds.raising import raised, raised_beside, with_proofs
 from shorthaul.dataflow.check.replay import check_front, check_point
 from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for
@@ -31,7 +30,6 @@ from shorthaul.dataflow.exploration.front import by_worth, in_time
 from shorthaul.dataflow.exploration.nsga2 import FloatArray, hypervolume, volumes
 from shorthaul.dataflow.exploration.quickest import explored
 from shorthaul.dataflow.formats.documents import RESULT_KIND
-from shorthaul.dataflow.formats.schedules import front_table
 from shorthaul.dataflow.loading import mapping_of, naming, prepared, with_remarks
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
@@ -132,7 +130,7 @@ def plan(
         bounds = of_complete_front(bounds, points, constraints.max_cost)
     elif not is_complete and room() >= tuning.RAISING_BYTES:
         bounds = raised_beside(limited, machine, options.strategy, bounds, points, search)
-    front = _asked_for(tuple(kept[i][0] for i in sorted(kept)), options, bounds)
+    front = _asked_for(tuple(kept[i][0] for i in sorted(kept)), options)
     passed = [those for point, those in kept.values() if any(point is shown for shown in front)]
     report = with_remarks(check_front(application, machine, front), application, machine, [point.xi for point in front])
     least: list[float] = [min(point.objectives[k] for point in front) for k in range(3)]
@@ -474,13 +472,11 @@ def _explore_once(
     return done.plan.front, done.plan.hypervolume
 
 
-def _asked_for(front: tuple[Point, ...], options: PlanOptions, bounds: FrontBound) -> tuple[Point, ...]:
-    """Return the front, or the one point that is picked; write it as a table if asked to."""
+def _asked_for(front: tuple[Point, ...], options: PlanOptions) -> tuple[Point, ...]:
+    """Return the front, or the one point that is picked."""
     if options.pick is not None:
         first = PICKS.index(options.pick)
         front = (min(front, key=lambda point: (point.costs[first], point.costs)),)
-    if options.csv is not None:
-        put_bytes(options.csv, csv_of(*front_table(front, bounds.document())).encode())
     return front
 
 

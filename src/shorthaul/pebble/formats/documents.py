@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from shorthaul.core.document import (
     parse_json,
     read_bytes,
     read_text,
+    suffix_of,
     write_bytes,
 )
 from shorthaul.core.errors import InputError, nearest_name
@@ -77,7 +78,8 @@ def load_cdag(path: str | Path, data: bytes | None = None, *, work: bool = False
     """
     path = Path(path)
     raw = read_bytes(path) if data is None else data
-    latin = decoded(raw) if path.suffix in {".dot", ".gv"} else None
+    suffix = suffix_of(path)
+    latin = decoded(raw) if suffix in {".dot", ".gv"} else None
     text = decode_text(raw, file=path) if latin is None else latin
     start = text.lstrip()[:200].lower()
     try:
@@ -88,13 +90,13 @@ def load_cdag(path: str | Path, data: bytes | None = None, *, work: bool = False
                 allowed=_CONTENTS,
                 cure="write the graph into it, or name a built-in case (see 'shorthaul pebble cases')",
             )
-        if path.suffix in SUFFIXES:
-            return read_network(text, path.suffix, file=path)
-        if start.startswith(("{", "[")) or path.suffix == ".json":
+        if suffix in SUFFIXES:
+            return read_network(text, suffix, file=path)
+        if start.startswith(("{", "[")) or suffix == ".json":
             return cdag_from_document(parse_json(text, file=path), name=str(path))
-        if path.suffix in {".dot", ".gv"} or start.startswith(("digraph", "strict digraph", "graph")):
+        if suffix in {".dot", ".gv"} or start.startswith(("digraph", "strict digraph", "graph")):
             return read_dot(text, file=path)
-        if start.startswith("%%matrixmarket matrix") and path.suffix != ".hdag" and not _is_hyperdag(text):
+        if start.startswith("%%matrixmarket matrix") and suffix != ".hdag" and not _is_hyperdag(text):
             return read_matrix_market(text, file=path)
         return read_hyperdag(text, file=path, work=work)
     except InputError as error:
@@ -263,6 +265,18 @@ def plan_document(plan: Plan, cdag: Cdag) -> dict[str, Any]:
     return {**head, "moves": [named(*move) for move in zip(plan.kinds.tolist(), plan.nodes.tolist(), strict=True)]}
 
 
+def plan_table(plan: Plan, cdag: Cdag) -> tuple[tuple[str, ...], Iterable[Sequence[object]]]:
+    """Return the columns, and a row per move: its node, and of a partial sum the operand that is added."""
+    sources, targets = cdag.edge_arrays()
+    names = cdag.names()
+
+    def row(kind: int, node: int) -> tuple[str, ...]:
+        is_sum = kind == Move.ACCUMULATE
+        return _NAMES[kind], names[targets[node] if is_sum else node], names[sources[node]] if is_sum else ""
+
+    return ("move", "node", "operand"), map(row, plan.kinds.tolist(), plan.nodes.tolist())
+
+
 def plan_digest(plan: Plan) -> str:
     """Return the SHA-256 of the moves, kinds then node indices."""
     return digest(plan.kinds.tobytes() + plan.nodes.astype("<i8").tobytes())
@@ -297,7 +311,7 @@ def save_plan(path: str | Path, plan: Plan, cdag: Cdag) -> None:
       do:      make nowhere first
     """
     path = Path(path)
-    if path.suffix != ".npz" and len(plan) <= MOST_JSON_ENTRIES:
+    if path.suffix.lower() != ".npz" and len(plan) <= MOST_JSON_ENTRIES:
         moves = ",\n  ".join(json_text(move, indent=None).strip() for move in plan_document(plan, cdag)["moves"])
         head = json_text({"kind": PLAN_KIND, "version": 1}, indent=None).strip()[:-1]
         write_bytes(path, f'{head}, "moves": [\n  {moves}\n]}}\n'.encode())

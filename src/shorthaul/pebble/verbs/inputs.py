@@ -9,7 +9,14 @@ from typing import Any, Protocol, TypeAlias
 from shorthaul.core.cases import Source, Workloads, comes_from
 from shorthaul.core.result import Result
 from shorthaul.core.verbs import Plans
-from shorthaul.pebble.formats.documents import cdag_from_document, load_cdag, load_plan, plan_document, save_plan
+from shorthaul.pebble.formats.documents import (
+    cdag_from_document,
+    load_cdag,
+    load_plan,
+    plan_document,
+    plan_table,
+    save_plan,
+)
 from shorthaul.pebble.formats.graphs import from_dependencies, from_networkx
 from shorthaul.pebble.formats.matrices import from_sparse
 from shorthaul.pebble.formats.traced import from_traced, is_traced
@@ -81,4 +88,4 @@ CDAGS = Workloads(
     "torch.fx or torch.export traced, with the sizes of its values",
     _convert,
 )
-PLANS: Plans[Plan, Cdag] = Plans(Plan, load_plan, plan_document, save_plan)
+PLANS: Plans[Plan, Cdag] = Plans(Plan, load_plan, plan_document, save_plan, plan_table)

@@ -6,11 +6,9 @@ ends the interpreter.
 
 from __future__ import annotations
 
-import bz2
 import inspect
 import io
 import json
-import lzma
 import math
 import signal
 import subprocess
@@ -32,13 +30,6 @@ from shorthaul.spatial.model import Tree, tree_from_parents
 
 #: Files with these suffixes are read as models.
 SUFFIXES = frozenset({".joblib", ".pkl", ".pickle"})
-#: How what begins so is unpacked, up to so many bytes.
-_COMPRESSED = {
-    b"\x1f\x8b": lambda data, most: zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, most),
-    b"BZ": lambda data, most: bz2.BZ2Decompressor().decompress(data, most),
-    b"\xfd7": lambda data, most: lzma.LZMADecompressor().decompress(data, most),
-    b"x": lambda data, most: zlib.decompressobj().decompress(data, most),
-}
 #: What a model may be made of beside classes of scikit-learn and types of NumPy, by package.
 _PARTS = {
     "builtins": "object list dict tuple set frozenset slice range complex bytearray int float str bool bytes",
@@ -178,12 +169,10 @@ def _is_part(found: Any, name: str) -> bool:
 
 
 def _decompressed(data: bytes) -> bytes:
-    unpack = _COMPRESSED.get(data[:2]) or _COMPRESSED.get(data[:1])
-    if unpack is None:
-        return data
+    """Return what joblib packs by default; what other programs unpack, too, is unpacked as it is read."""
     try:
-        unpacked = unpack(data, MOST_UNPACKED + 1)
-    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+        unpacked = zlib.decompressobj().decompress(data, MOST_UNPACKED + 1) if data[:1] == b"x" else data
+    except zlib.error as error:
         found = f"{type(error).__name__}: {error}"
         raise InputError("is not a model of scikit-learn", value=found, allowed=_ALLOWED) from None
     if len(unpacked) > MOST_UNPACKED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,23 @@ from shorthaul.core.arguments import public
 from shorthaul.core.document import (
     UTF16,
     decode_text,
-    digest,
-    is_device,
     json_text,
     parse_json,
     read_bytes,
+    suffix_of,
     write_bytes,
 )
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
-from shorthaul.core.files.columns import MOST_JSON_ENTRIES, companion, expect_digest
+from shorthaul.core.files.columns import (
+    MOST_JSON_ENTRIES,
+    columns_digest,
+    columns_path,
+    companion,
+    expect_digest,
+    write_head,
+)
+from shorthaul.core.result import Rows
 from shorthaul.core.search import Search
 from shorthaul.core.searching.deadline import expect_time
 from shorthaul.graphs.tree_kernels import children
@@ -36,7 +43,7 @@ from shorthaul.spatial.formats.newick_kernels import Reader, parse, write
 from shorthaul.spatial.formats.nexus import is_nexus, newick_of_nexus, renamed
 from shorthaul.spatial.formats.tables import is_table, tree_of_table
 from shorthaul.spatial.model import Grid, Labels, Tree, tree_from_parents
-from shorthaul.spatial.plan import Layout, VertexTable
+from shorthaul.spatial.plan import Layout
 
 #: A text file with one of these is Newick, whatever its suffix.
 _NEWICK_SIGNS = frozenset(b"();")
@@ -68,7 +75,7 @@ def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Sea
     Raises :class:`InputError` with the place of whatever is wrong, :class:`NoPlanError` if ``search`` ends before.
     """
     try:
-        suffix, head = path.suffix.lower(), data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+        suffix, head = suffix_of(path), data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
         if is_numpy(data, path):
             return tree_from_parents(array_from_bytes(data, "parent", file=path), forest=forest)
         if suffix in SUFFIXES:
@@ -247,67 +254,58 @@ def archive(**arrays: npt.ArrayLike) -> bytes:
     return buffer.getvalue()
 
 
-def layout_bytes(layout: Layout, suffix: str = ".npz") -> bytes:
-    """Return the layout as the bytes of its file: arrays ``parent``, ``x``, ``y`` by vertex, and ``grid``."""
+def layout_arrays(layout: Layout) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of a layout by vertex: ``parent``, ``x``, ``y``, and ``z`` where there are layers."""
     arrays = {"parent": layout.parent, "x": layout.x, "y": layout.y}
-    if layout.z is not None:
-        arrays["z"] = layout.z
-    return table_bytes({**arrays, "grid": np.array([layout.grid.width, layout.grid.height])}, suffix)
+    return arrays if layout.z is None else {**arrays, "z": layout.z}
 
 
-def table_bytes(arrays: Mapping[str, npt.NDArray[Any]], suffix: str = ".npz") -> bytes:
-    """Return arrays as the bytes of a NumPy archive, or for the suffix ``.json`` of an object of lists."""
-    if suffix != ".json":
-        return archive(**arrays)
-    return json_text({name: _listed(array) for name, array in arrays.items()}, indent=None).encode()
+def layout_bytes(layout: Layout) -> bytes:
+    """Return the layout as the bytes of a NumPy archive: its arrays, and ``grid``."""
+    return archive(**layout_arrays(layout), grid=np.array([layout.grid.width, layout.grid.height]))
+
+
+def layout_document(layout: Layout) -> dict[str, Any]:
+    """Return the layout as JSON: its grid, and its arrays as :func:`arrays_document` does."""
+    head = {"grid": [layout.grid.width, layout.grid.height], "n": len(layout.x)}
+    return {**head, **arrays_document(layout_arrays(layout))}
+
+
+def arrays_document(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """Return arrays as JSON, which knows no "inf", "-inf" and "nan": these become text. Large ones by their digest."""
+    if sum(array.size for array in arrays.values()) > MOST_JSON_ENTRIES:
+        return {"digest": columns_digest(arrays.values())}
+    return {name: _listed(array) for name, array in arrays.items()}
 
 
 def _listed(array: npt.NDArray[Any]) -> list[Any]:
-    """Return the array as a list; JSON knows no "inf", "-inf" and "nan", which become text."""
     cells: list[Any] = array.tolist()
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         return [cell if np.isfinite(cell) else str(cell) for cell in cells]
     return cells
 
 
-def output_suffix(path: Path | None) -> str:
-    """Return ``.npz`` or ``.json``, the format that a table is to be written in; raises :class:`InputError`.
-
-    ``/dev/stdout`` and the like take an archive.
-    """
-    if path is None or is_device(path):
-        return ".npz"
-    suffix = path.suffix.lower()
-    if suffix not in {".npz", ".json"}:
-        raise InputError("has an unknown suffix", file=path, value=suffix, allowed=".npz (NumPy archive) or .json")
-    return suffix
+def save_arrays(path: Path, document: Mapping[str, Any], columns: Callable[[], bytes]) -> None:
+    """Write the document, or the columns: for a name in ``.npz``, and beside a document that has a digest alone."""
+    if path.suffix.lower() == ".npz" or "digest" in document:
+        write_bytes(columns_path(path), columns())
+    if path.suffix.lower() != ".npz" and "digest" not in document:
+        write_bytes(path, json_text(document, indent=None).encode())
+    elif "digest" in document:
+        write_head(path, document)
 
 
-def layout_document(layout: Layout, file: str | None, data: bytes | None) -> dict[str, Any]:
-    """Return the layout as JSON: the table itself, or for a large one the file it is in and that file's digest."""
-    head: dict[str, Any] = {"grid": [layout.grid.width, layout.grid.height], "n": len(layout.x)}
-    if 3 * len(layout.x) <= MOST_JSON_ENTRIES:
-        layers = {} if layout.z is None else {"z": layout.z.tolist()}
-        return {**head, "parent": layout.parent.tolist(), "x": layout.x.tolist(), "y": layout.y.tolist(), **layers}
-    if file is None or data is None:
-        return {**head, "file": None, "note": "too large for the document; write it with -o layout.npz"}
-    return {**head, "file": file, "digest": digest(data)}
-
-
-def table_document(table: VertexTable, file: str | None, data: bytes | None) -> dict[str, Any]:
-    """Return a table as JSON: its arrays, or for large ones the file they are in and that file's digest."""
-    if sum(array.size for array in table.arrays.values()) <= MOST_JSON_ENTRIES:
-        return {name: _listed(array) for name, array in table.arrays.items()}
-    if file is None or data is None:
-        return {"file": None, "note": "too large for the document; write it with -o result.npz"}
-    return {"file": file, "digest": digest(data)}
+def table_of(arrays: Mapping[str, npt.NDArray[Any]]) -> Rows:
+    """Return the columns, and a row per vertex or query with its number."""
+    rows = zip(*(array.tolist() for array in arrays.values()), strict=True)
+    return ("vertex" if "parent" in arrays else "query", *arrays), ([number, *row] for number, row in enumerate(rows))
 
 
 def is_numpy(data: bytes, file: Path) -> bool:
     """True if ``data`` is of NumPy, False if ``file`` is named as text is; raises :class:`InputError` for junk."""
     if data[:6] == b"\x93NUMPY" or is_archive(data):
         return True
-    if file.suffix.lower() in {".npy", ".npz"}:
+    if suffix_of(file) in {".npy", ".npz"}:
         raise InputError("is not a NumPy file", file=file, allowed="what numpy.save or numpy.savez writes")
     return False
 
@@ -321,26 +319,28 @@ def array_from_bytes(data: bytes, name: str, *, file: Path) -> npt.NDArray[Any]:
         raise error.in_file(file) from None
 
 
-def load_layout(path: Path) -> tuple[Layout, Path, bytes]:
-    """Return the layout in ``path``, or in the file that the result document there names, with that file's content.
+def load_layout(path: Path) -> Layout:
+    """Return the layout in ``path``, or in the file that the document there names.
 
     Raises :class:`InputError` for a file that holds none, or is not the one that was written with the document.
     """
     data = read_bytes(path)
-    if data[:1] == b"{":
-        document = parse_json(decode_text(data, file=path), file=path)
-        plan = document.get("plan")
-        if isinstance(plan, dict) and "parent" not in plan:
-            try:
-                found = companion(path, plan)
-            except InputError as error:
-                raise error.in_file(path) from None
-            if found is None:
-                cure = "plan again with -o layout.npz, and check that file"
-                raise InputError("the layout was too large for the document", file=path, place="plan.file", cure=cure)
-            path, data = found
-            expect_digest(plan, digest(data), path)
-    return layout_from_bytes(data, file=path), path, data
+    if data[:1] != b"{":
+        return layout_from_bytes(data, file=path)
+    document = parse_json(decode_text(data, file=path), file=path)
+    plan = document.get("plan", document)
+    if not isinstance(plan, dict) or "parent" in plan:
+        return layout_from_bytes(data, file=path)
+    try:
+        found = companion(path, plan)
+    except InputError as error:
+        raise error.in_file(path) from None
+    if found is None:
+        cure = "plan again with -o layout.npz, and check that file"
+        raise InputError("the layout was too large for the document", file=path, place="plan.file", cure=cure)
+    layout = layout_from_bytes(found[1], file=found[0])
+    expect_digest(plan, columns_digest(layout_arrays(layout).values()), found[0])
+    return layout
 
 
 def layout_from_bytes(data: bytes, *, file: Path | None = None) -> Layout:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -11,18 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.cases import Source, Workloads, comes_from
-from shorthaul.core.document import write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.result import Result
 from shorthaul.core.verbs import Plans
 from shorthaul.spatial.formats.decision_trees import tree_from_sklearn
 from shorthaul.spatial.formats.files import (
+    archive,
+    arrays_document,
+    layout_arrays,
     layout_bytes,
     layout_document,
     load_layout,
-    output_suffix,
-    table_bytes,
-    table_document,
+    save_arrays,
+    table_of,
     tree_from_file,
 )
 from shorthaul.spatial.formats.networkx_trees import tree_from_networkx
@@ -85,7 +87,7 @@ class _Layouts(Plans[Layout, Tree]):
 
     def packed(self, plan: Layout | StoredTree, workload: Tree) -> bytes:
         """Return a layout, or a tree as stored with one, as the bytes of a file."""
-        return layout_bytes(_layout_of(plan, workload), ".npz")
+        return layout_bytes(_layout_of(plan, workload))
 
     def answered(self, kept: Layout | StoredTree, workload: Tree, options: object) -> Layout:
         """Return the layout."""
@@ -99,9 +101,10 @@ def _layout_of(kept: Layout | StoredTree, tree: Tree) -> Layout:
 
 LAYOUTS = _Layouts(
     Layout,
-    lambda path, tree: load_layout(path)[0],  # noqa: ARG005
-    lambda layout, tree: layout_document(layout, None, None),  # noqa: ARG005
-    lambda path, layout, tree: write_bytes(path, layout_bytes(layout, output_suffix(path))),  # noqa: ARG005
+    lambda path, tree: load_layout(path),  # noqa: ARG005
+    lambda layout, tree: layout_document(layout),  # noqa: ARG005
+    lambda path, layout, tree: save_arrays(path, layout_document(layout), partial(layout_bytes, layout)),  # noqa: ARG005
+    lambda layout, tree: table_of(layout_arrays(layout)),  # noqa: ARG005
 )
 
 
@@ -112,6 +115,7 @@ def _no_table(path: Path, _tree: Tree) -> VertexTable:
 TABLES: Plans[VertexTable, Tree] = Plans(
     VertexTable,
     _no_table,
-    lambda table, tree: table_document(table, None, None),  # noqa: ARG005
-    lambda path, table, tree: write_bytes(path, table_bytes(table.arrays, output_suffix(path))),  # noqa: ARG005
+    lambda table, tree: arrays_document(table.arrays),  # noqa: ARG005
+    lambda path, table, tree: save_arrays(path, arrays_document(table.arrays), partial(archive, **table.arrays)),  # noqa: ARG005
+    lambda table, tree: table_of(table.arrays),  # noqa: ARG005
 )

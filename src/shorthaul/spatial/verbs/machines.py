@@ -126,10 +126,6 @@ def expect_machine(options: Machined, sizes: PerVertex = None, weights: PerVerte
             raise InputError("cannot be combined with --machine", place=f"--{name}", value=given)
     if getattr(options, "create", False) and (sizes is not None or getattr(options, "sizes", None) is not None):
         raise InputError("is for vertices of one size", place="--create", cure="give --vertex-bytes")
-    for name, suffixes in (("table", (".csv", ".npz")), ("routes", (".npz",)), ("csl", (".zip",))):
-        file = getattr(options, name, None)
-        if file is not None and file.suffix.lower() not in suffixes:
-            raise InputError("has an unknown suffix", file=file, value=file.suffix, allowed=" or ".join(suffixes))
     return True
 
 
@@ -281,7 +277,7 @@ def stored_on_fabric(tree: Tree, options: MachineOptions, search: Search, light_
     if options.layout is None:
         place = _placed(tree, fabric, load, options, search)[1][0][1].place
     else:
-        layout, file, _ = load_layout(options.layout)
+        layout, file = load_layout(options.layout), options.layout
         expect_layout(check_on_machine(layout, tree, fabric, load), file)
         place = fabric.numbers(layout.x, layout.y, layout.z)
         if options.refine:
@@ -337,7 +333,7 @@ def export(put: Put, options: PlanOptions | CheckOptions) -> Put:
     tree, fabric = put.tree, put.fabric
     if options.table is not None:
         columns = processor_table(fabric, tree.parent, put.place, put.load, put.traffic)
-        is_text = options.table.suffix.lower() == ".csv"
+        is_text = options.table.suffix.lower() != ".npz"
         outputs.put_bytes(options.table, _csv(columns) if is_text else archive(**columns))
     if options.csl is not None:
         outputs.put(options.csl, lambda file: write_messages(file, fabric, tree.parent, put.place))

@@ -152,7 +152,7 @@ def place_on_machine(tree: Tree, options: MachineOptions, search: Search) -> Sto
         return stored_on_fabric(tree, options, search, light_first)
     if options.layout is None:
         return _refined(store(tree, place(tree, options, search, light_first)[0], light_first), options, search)
-    layout, file, _ = load_layout(options.layout)
+    layout, file = load_layout(options.layout), options.layout
     expect_layout(check_layout(layout, tree), file)
     stored = store(tree, layout, light_first)
     return _refined(stored, options, search) if options.refine else stored

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from shorthaul.core.files.columns import (
     read_columns,
     write_columns,
 )
+from shorthaul.core.result import Rows
 from shorthaul.tensor.model import Machine, Operator, OperatorType, Problem, Tensor
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
 
@@ -412,6 +414,19 @@ def save_problem(path: str | Path, problem: Problem) -> None:
     save_json(path, problem_document(problem), indent=None)
 
 
+def plan_table(plan: Plan) -> Rows:
+    """Return the columns, and a row per subgraph."""
+    columns = ("subgraph", "operators", "w", "h", "k", "retained", "traversal", "latency")
+
+    def row(number: int, item: Subgraph) -> list[object]:
+        lists = (item.operators, item.retained, item.traversal or ())
+        operators, retained, traversal = (" ".join(map(str, numbers)) for numbers in lists)
+        size = item.granularity
+        return [number, operators, size.w, size.h, size.k, retained, traversal, item.latency]
+
+    return columns, map(row, count(), plan.subgraphs)
+
+
 @public
 def save_plan(path: str | Path, plan: Plan) -> None:
     """Write ``plan`` as a contest file, whole or not at all; a long one in columns beside it too.
@@ -438,7 +453,7 @@ def save_plan(path: str | Path, plan: Plan) -> None:
       do:      make nowhere first
     """
     path = Path(path)
-    if path.suffix == ".npz" or entries(plan) > MOST_JSON_ENTRIES:
+    if path.suffix.lower() == ".npz" or entries(plan) > MOST_JSON_ENTRIES:
         write_columns(path, PLAN_KIND, plan_columns(plan))
-    if path.suffix != ".npz":
+    if path.suffix.lower() != ".npz":
         save_json(path, plan_document(plan), indent=None)

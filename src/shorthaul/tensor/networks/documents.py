@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from shorthaul.core.document import convert, expect_kind, load_json, save_json
 from shorthaul.core.errors import InputError
+from shorthaul.core.result import Rows
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
 
@@ -66,6 +68,17 @@ def _loops(loops: Sequence[Loop], network: Network) -> list[dict[str, Any]]:
         }
         for loop in loops
     ]
+
+
+def network_plan_table(plan: NetworkPlan, network: Network) -> Rows:
+    """Return the columns, and a row per group: its operators, loops with their tiles, and tensors kept, by number."""
+
+    def row(number: int, group: Group) -> list[object]:
+        loops = [f"{item['operator']}.{item['name']}={item['tile']}" for item in _loops(group.loops, network)]
+        names = [network.operators[operator].name for operator in group.operators]
+        return [number, *(" ".join(map(str, items)) for items in (group.operators, names, loops, group.kept))]
+
+    return ("group", "operators", "names", "loops", "kept"), map(row, count(), plan.groups)
 
 
 def save_network_plan(path: Path, plan: NetworkPlan, network: Network) -> None:

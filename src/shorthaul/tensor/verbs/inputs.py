@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
 from shorthaul.core.cases import Case, Source, Workloads, comes_from
+from shorthaul.core.document import suffix_of
 from shorthaul.core.errors import InputError
-from shorthaul.core.result import Result
+from shorthaul.core.result import Result, Rows
 from shorthaul.core.verbs import Plans
 from shorthaul.tensor.formats.documents import (
     carried_document,
     load_plan,
     load_problem,
+    plan_table,
     problem_from_document,
     save_plan,
 )
@@ -45,7 +47,7 @@ PlanLike: TypeAlias = Plan | NetworkPlan | Result[Plan] | str | PathLike[str]
 
 
 def _load(path: Path, data: bytes, options: object) -> Problem | Network:
-    return _of_onnx(data, options, path) if path.suffix.lower() == ".onnx" else load_problem(path, data)
+    return _of_onnx(data, options, path) if suffix_of(path) == ".onnx" else load_problem(path, data)
 
 
 def _convert(workload: Any, options: object) -> Problem | Network | None:
@@ -99,6 +101,15 @@ def _save_plan(path: Path, plan: Plan | NetworkPlan, problem: Problem | Network)
         save_plan(path, plan)
 
 
+def _plan_table(plan: Plan | NetworkPlan, problem: Problem | Network) -> Rows:
+    if isinstance(plan, NetworkPlan):
+        from shorthaul.tensor.networks.documents import network_plan_table
+
+        assert isinstance(problem, Network)
+        return network_plan_table(plan, problem)
+    return plan_table(plan)
+
+
 PROBLEMS: Workloads[Problem | Network] = Workloads(
     cast("type[Problem | Network]", Problem | Network),
     cast("Sequence[Case[Problem | Network]]", CASES),
@@ -108,7 +119,7 @@ PROBLEMS: Workloads[Problem | Network] = Workloads(
     _convert,
 )
 PLANS: Plans[Plan | NetworkPlan, Problem | Network] = Plans(
-    cast("type[Plan | NetworkPlan]", Plan | NetworkPlan), _load_plan, _plan_document, _save_plan
+    cast("type[Plan | NetworkPlan]", Plan | NetworkPlan), _load_plan, _plan_document, _save_plan, _plan_table
 )
 
 
