@@ -14,7 +14,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.model import Grid, Tree
 from shorthaul.spatial.options import SweepOptions
-from shorthaul.spatial.verbs.sweep import growth_fit, sweep
+from shorthaul.spatial.verbs.sweep import sweep
 from shorthaul.spatial.workloads import generators
 
 RESULTS = Path(__file__).parent / "results" / "spatial.json"
@@ -143,6 +143,29 @@ def seeds() -> list[dict[str, Any]]:
     return rows
 
 
+def growth_fit(points: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return least-squares fits of growth over the number n of vertices: energy c n^a, and depth b log2 n + d.
+
+    ``energy_exponent`` is a, ``energy_factor`` is c, ``energy_misfit`` the largest relative distance of a point from
+    the fit; ``depth_per_doubling`` is b, ``depth_offset`` is d. ``depth_exponent`` is that of a power of n in place of
+    the logarithm: near 0 if the depth is logarithmic, 0.5 if it grows like the square root.
+    """
+    n, energy, depth = (np.array([p[key] for p in points], float) for key in ("vertices", "energy_hops", "depth"))
+    log = np.log2(n)
+    exponent, factor = np.polyfit(log, np.log2(np.maximum(energy, 1)), 1)
+    misfit = np.abs(np.maximum(energy, 1) / 2 ** (exponent * log + factor) - 1).max()
+    slope, offset = np.polyfit(log, depth, 1)
+    figures = {
+        "energy_exponent": exponent,
+        "energy_factor": 2**factor,
+        "energy_misfit": misfit,
+        "depth_per_doubling": slope,
+        "depth_offset": offset,
+        "depth_exponent": np.polyfit(log, np.log2(np.maximum(depth, 1)), 1)[0],
+    }
+    return {name: round(float(value), 4) + 0.0 for name, value in figures.items()}
+
+
 def growth() -> list[dict[str, Any]]:
     """Energy and depth of every algorithm on several trees over n = 2^10 .. 2^20, fitted."""
     rows = []
@@ -151,7 +174,11 @@ def growth() -> list[dict[str, Any]]:
             sizes=f"2^10..2^{POWER}", orders="light-first", methods="rake-compress,convergecast,heavy-path"
         )
         result = sweep(tree, options=options)
-        rows += [{"tree": tree.partition(":")[0], **fit} for fit in result.extra["fits"]]
+        lines: dict[str, list[Any]] = {}
+        for point in result.extra["points"]:
+            line = point["what"] if point["what"].startswith("treefix") else "light-first"
+            lines.setdefault(line, []).append(point)
+        rows += [{"tree": tree.partition(":")[0], "what": what, **growth_fit(run)} for what, run in lines.items()]
     points = []
     for power in range(10, POWER + 1, 2):
         made = engine.plan(generators.yule(2**power, 1), refine=0, baselines=False, create=True)

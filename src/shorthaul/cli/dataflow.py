@@ -190,7 +190,7 @@ def throughput(workload: Input, options: ThroughputOptions, output: DocumentOutp
     """
     from shorthaul.dataflow.verbs.analysing import throughput as find
 
-    _finish(find(_graph(workload), options=options), output)
+    _finish(find(_case(workload, graph=True), options=options), output)
 
 
 @verb(app, "buffers")
@@ -201,7 +201,7 @@ def buffers(workload: Input, options: BuffersOptions, search: TaskPlanSearchFlag
     """
     from shorthaul.dataflow.verbs.analysing import buffers as find
 
-    result = find(_graph(workload), options=options, search=search.search())
+    result = find(_case(workload, graph=True), options=options, search=search.search())
     plan: Any = result.plan
     rows = [(p.size, p.period, p.limited_by["limited_by"]) for p in plan.front]
     _finish(result, output, (f"storage ({plan.unit})", "period", "limited by"), rows)
@@ -216,16 +216,10 @@ def cases(listing: Listing) -> None:
     print_cases(built_in(), listing)
 
 
-def _case(text: str) -> Source[Any]:
-    from shorthaul.dataflow.loading import case
+def _case(text: str, *, graph: bool = False) -> Source[Any]:
+    from shorthaul.dataflow.loading import case, graph_case
 
-    return case(text)
-
-
-def _graph(text: str) -> Source[Any]:
-    from shorthaul.dataflow.loading import graph_case
-
-    return graph_case(text)
+    return (graph_case if graph else case)(text)
 
 
 def _finish(

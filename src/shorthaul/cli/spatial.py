@@ -167,12 +167,9 @@ def sweep(
 
     result = compare(tree, forest=read.forest, options=options, search=search)
 
-    def details(stream: TextIO) -> None:
-        for title, rows in (("All points", result.extra["points"]), ("Fitted growth", result.extra["fits"])):
-            if rows:
-                print_table(list(rows[0]), [list(row.values()) for row in rows], file=stream, title=title)
-
-    finish(result, output, details=details)
+    rows = result.extra["points"]
+    body = [list(row.values()) for row in rows]
+    finish(result, output, details=lambda stream: print_table(list(rows[0]), body, file=stream) if rows else None)
 
 
 @verb(app, "cases")

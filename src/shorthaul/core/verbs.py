@@ -283,8 +283,11 @@ def verb(
             run = functools.partial(function, source, options=picked, search=search, **given)
             with limited(search.memory_limit), on_its_cluster(search), _told_whence(function, source, picked, search):
                 if points is not None:
+                    from shorthaul.core.searching.points import journaled_points
+
                     asked = _asked(function, source, [picked, reading_options], given)
-                    result = _swept(run, search, asked, points)
+                    with journaled_points(search, asked, points):
+                        result = run()
                 elif replay is None or form is None or source is None:
                     result = run()
                 else:
@@ -319,14 +322,6 @@ def _told_whence(
 
 def _engine(function: Callable[..., Any]) -> str:
     return function.__module__.split(".")[1]
-
-
-def _swept(run: Callable[[], Any], search: Search, asked: Mapping[str, Any], form: Any) -> Any:
-    """Run a verb that sweeps, with the journal of its points."""
-    from shorthaul.core.searching.points import journaled_points
-
-    with journaled_points(search, asked, form):
-        return run()
 
 
 def higher(found: Bound, search: Search, method: str, *, is_certified: bool) -> Bound:

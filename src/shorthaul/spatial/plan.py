@@ -124,20 +124,7 @@ class SweepPoint(TypedDict):
     bound: float
 
 
-class GrowthFit(TypedDict):
-    """How energy and depth grow with the number of vertices."""
-
-    what: str
-    energy_exponent: float
-    energy_factor: float
-    energy_misfit: float
-    depth_per_doubling: float
-    depth_offset: float
-    depth_exponent: float
-
-
 class SweepExtra(TypedDict):
     """What ``sweep`` found."""
 
     points: list[SweepPoint]
-    fits: list[GrowthFit]

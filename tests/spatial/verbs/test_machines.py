@@ -439,7 +439,7 @@ def test_errors(tmp_path) -> None:
         ({**machine, "grid": "4x4"}, "grid: cannot be combined with machine"),
         ({**machine, "create": True, "sizes": "s.npy"}, "create: is for vertices of one size"),
         ({**machine, "curve": "snake"}, "curve: cannot be combined"),
-        ({**machine, "table": tmp_path / "t.txt"}, ".csv or .npz"),
+        ({**machine, "table": tmp_path / "t.txt"}, ".csv, .npz"),
         ({**machine, "per_processor": 2}, "at least --per-processor 4"),
         ({**machine, "vertex_bytes": 101}, "memory of a processor in bytes: 101 needed, the limit is 100"),
         ({**machine, "vertex_bytes": 30}, "at most 25 bytes per vertex"),

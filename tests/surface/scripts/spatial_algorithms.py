@@ -11,8 +11,8 @@ sums = shorthaul.spatial.treefix(
 pairs = np.array([[3, 2]], dtype=np.int32)
 found = shorthaul.spatial.lca([-1, 0, 0, 1], pairs, method="rake-compress", barriers=True)
 grown = shorthaul.spatial.sweep("yule", orders=["bfs", "dfs"], curves="auto", sizes=[64, 128], treefix=False)
-print(sums.plan, found.plan, grown.extra["fits"])
-exponents: list[float] = [fit["energy_exponent"] for fit in grown.extra["fits"]]
+print(sums.plan, found.plan, grown.extra["points"])
+energies: list[float] = [point["energy_hops"] for point in grown.extra["points"]]
 sums.extra["energy"]  # type: ignore[typeddict-item]
 shorthaul.spatial.treefix([-1, 0], op="mean")  # type: ignore[arg-type]
 shorthaul.spatial.treefix([-1, 0], values={})  # type: ignore[arg-type]

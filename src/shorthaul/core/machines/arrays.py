@@ -30,10 +30,6 @@ class OperandMemory:
     #: Picojoules per byte by way (read, write) and operand; None where they are not known.
     pj_per_byte: Mapping[tuple[str, str], float | None]
 
-    def mean_pj_per_byte(self, way: str) -> list[float | None]:
-        """Return what every operand takes."""
-        return [self.pj_per_byte.get((way, operand)) for operand in self.operands]
-
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
@@ -152,7 +148,7 @@ class Accelerator:
         if not outermost:
             level["capacity_bytes"] = int(sum(item.bits * item.copies for item in memories) // 8)
         for way in ("read", "write"):
-            energies = [energy for item in memories for energy in item.mean_pj_per_byte(way)]
+            energies = [item.pj_per_byte.get((way, operand)) for item in memories for operand in item.operands]
             known = [energy for energy in energies if energy is not None]
             if len(known) == len(energies):
                 level[f"{way}_pj_per_byte"] = sum(known) / len(known)

@@ -130,7 +130,10 @@ def plan(
         bounds = of_complete_front(bounds, points, constraints.max_cost)
     elif not is_complete and room() >= tuning.RAISING_BYTES:
         bounds = raised_beside(limited, machine, options.strategy, bounds, points, search)
-    front = _asked_for(tuple(kept[i][0] for i in sorted(kept)), options)
+    front = tuple(kept[i][0] for i in sorted(kept))
+    if options.pick is not None:
+        first = PICKS.index(options.pick)
+        front = (min(front, key=lambda point: (point.costs[first], point.costs)),)
     passed = [those for point, those in kept.values() if any(point is shown for shown in front)]
     report = with_remarks(check_front(application, machine, front), application, machine, [point.xi for point in front])
     least: list[float] = [min(point.objectives[k] for point in front) for k in range(3)]
@@ -470,14 +473,6 @@ def _explore_once(
     done = plan(problem, options=chosen, search=search)
     assert done.plan is not None
     return done.plan.front, done.plan.hypervolume
-
-
-def _asked_for(front: tuple[Point, ...], options: PlanOptions) -> tuple[Point, ...]:
-    """Return the front, or the one point that is picked."""
-    if options.pick is not None:
-        first = PICKS.index(options.pick)
-        front = (min(front, key=lambda point: (point.costs[first], point.costs)),)
-    return front
 
 
 def _bounded(application: Application, platform: Platform, point: Point) -> tuple[Point, Passed]:

@@ -289,10 +289,9 @@ def save_arrays(path: Path, document: Mapping[str, Any], columns: Callable[[], b
     """Write the document, or the columns: for a name in ``.npz``, and beside a document that has a digest alone."""
     if path.suffix.lower() == ".npz" or "digest" in document:
         write_bytes(columns_path(path), columns())
-    if path.suffix.lower() != ".npz" and "digest" not in document:
-        write_bytes(path, json_text(document, indent=None).encode())
-    elif "digest" in document:
         write_head(path, document)
+    else:
+        write_bytes(path, json_text(document, indent=None).encode())
 
 
 def table_of(arrays: Mapping[str, npt.NDArray[Any]]) -> Rows:

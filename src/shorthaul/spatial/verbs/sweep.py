@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, cast
-
-import numpy as np
 
 from shorthaul.core.amounts import Cost
 from shorthaul.core.cases import Source, Workloads
@@ -28,7 +26,7 @@ from shorthaul.spatial.layout.cost import local_messaging
 from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import CURVES, METHODS, ORDERS, PlacingOptions, SweepOptions, TreefixOptions, TreeOptions
-from shorthaul.spatial.plan import GrowthFit, SweepExtra, SweepPoint
+from shorthaul.spatial.plan import SweepExtra, SweepPoint
 from shorthaul.spatial.verbs.inputs import TREES, Workload
 from shorthaul.spatial.verbs.planning import KIND, place
 from shorthaul.spatial.verbs.treefix import treefix
@@ -106,8 +104,7 @@ def sizes_from_text(text: str) -> list[int]:
 def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepKeywords]) -> Result[None, SweepExtra]:
     """Return cost and bound of every order and curve for every tree, and a treefix sum each way by every method.
 
-    The points are in ``extra["points"]``, each with its bound; with two sizes or more, their :func:`growth_fit` is in
-    ``extra["fits"]``.
+    The points are in ``extra["points"]``, each with its bound.
 
     Returns
     -------
@@ -149,21 +146,18 @@ def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepK
         lines.setdefault(what, []).append(point)
     if not points:
         expect_time(search)
-    fits = [
-        cast("GrowthFit", {"what": what, **growth_fit(run)})
-        for what, run in lines.items()
-        if len({p["vertices"] for p in run}) > 1
-    ]
+    names = [f"{point['what']}, {point['vertices']:,} vertices" for point in points]
+    if len(set(names)) < len(names):
+        names = [f"{name} ({at})" for at, name in enumerate(names, 1)]
     curves_of = {what: [(p["vertices"], p["energy_per_vertex"]) for p in run] for what, run in lines.items()}
     return Result(
         KIND,
         None,
         provenance=provenance("spatial sweep", options=options, source=sources[-1], search=search),
-        extra={"points": points, "fits": fits},
+        extra={"points": points},
         figures=(
             views.growth("Energy per vertex against the number of vertices", "hops per vertex", curves_of),
-            *((views.comparison("Fitted growth", fits),) if fits else ()),
-            *views.points_compared(points, names := _names_of(points), [what for _, what, _ in made]),
+            *views.points_compared(points, names, [what for _, what, _ in made]),
             views.comparison("All points", points),
             *by_point(
                 (name, partial(_figures, task, what, point, search))
@@ -203,12 +197,6 @@ def _placements(task: _Task, orders: Sequence[str], search: Search) -> list[tupl
     return points
 
 
-def _names_of(points: Sequence[SweepPoint]) -> list[str]:
-    """Return what the points are called in figures."""
-    names = [f"{point['what']}, {point['vertices']:,} vertices" for point in points]
-    return names if len(set(names)) == len(names) else [f"{name} ({at})" for at, name in enumerate(names, 1)]
-
-
 def _figures(task: _Task, what: str, point: SweepPoint, search: Search) -> tuple[OfPoint, ...]:
     """Return what there is to see of a point: its amounts, and of a placement that is quickly made again the grid."""
     amounts = Table("Amounts", ("amount", "value"), tuple((name, cast("Any", value)) for name, value in point.items()))
@@ -230,32 +218,6 @@ def _runs(task: _Task, search: Search) -> list[tuple[str, SweepPoint]]:
     assert result.bound is not None
     what = f"treefix {task.what}, {task.how}"
     return [(what, _point(task.tree.n, what, result.cost, result.bound.value))]
-
-
-def growth_fit(points: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return least-squares fits of growth over the number n of vertices: energy c n^a, and depth b log2 n + d.
-
-    ``energy_exponent`` is a, ``energy_factor`` is c, ``energy_misfit`` the largest relative distance of a point from
-    the fit; ``depth_per_doubling`` is b, ``depth_offset`` is d. ``depth_exponent`` is that of a power of n in place of
-    the logarithm: near 0 if the depth is logarithmic, 0.5 if it grows like the square root.
-
-    >>> growth_fit([{"vertices": n, "energy_hops": 3 * n * n, "depth": 5} for n in (2, 4, 8)])["energy_exponent"]
-    2.0
-    """
-    n, energy, depth = (np.array([p[key] for p in points], float) for key in ("vertices", "energy_hops", "depth"))
-    log = np.log2(n)
-    exponent, factor = np.polyfit(log, np.log2(np.maximum(energy, 1)), 1)
-    misfit = np.abs(np.maximum(energy, 1) / 2 ** (exponent * log + factor) - 1).max()
-    slope, offset = np.polyfit(log, depth, 1)
-    figures = {
-        "energy_exponent": exponent,
-        "energy_factor": 2**factor,
-        "energy_misfit": misfit,
-        "depth_per_doubling": slope,
-        "depth_offset": offset,
-        "depth_exponent": np.polyfit(log, np.log2(np.maximum(depth, 1)), 1)[0],
-    }
-    return {name: round(float(value), 4) + 0.0 for name, value in figures.items()}
 
 
 def _point(n: int, what: str, cost: Cost, bound: float) -> SweepPoint:
