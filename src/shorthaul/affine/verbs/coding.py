@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 import islpy as isl
@@ -17,6 +18,7 @@ from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CodeOptions
+from shorthaul.affine.orders.boxes.fixed import refitted
 from shorthaul.affine.orders.joining.blocks import is_left_looking
 from shorthaul.affine.orders.searching import at_sizes
 from shorthaul.affine.orders.turns import nests_of
@@ -155,6 +157,9 @@ def _derived(
         if kept:
             here = at_sizes(upper, flow, less, search.part(tuning.UPPER_SHARE), tuning.CODE_SLACK)
             with charged_to(search.beside(tuning.CODE_LOOPS_EFFORT)):
+                if isinstance(found[1], UpperBound):  # what is left of the effort may not lead to one as good again
+                    steps = tuple(refitted(item, sizes[FAST_MEMORY], less) for item in found[1].steps)
+                    here = min(here, replace(found[1], steps=steps), key=lambda item: item.value(less))
                 order = legal_order(here, flow, less, known)
         return order, kept, less
     except OutOfEffortError:
