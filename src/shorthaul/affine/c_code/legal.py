@@ -13,7 +13,7 @@ from shorthaul.affine.c_code.in_memory import in_memory
 from shorthaul.affine.c_code.legality import Order, broken_between, conflicts_with, examined
 from shorthaul.affine.c_code.parts import Nest, keeps_nothing, nest_of, program_nest
 from shorthaul.affine.c_code.rows import in_rows
-from shorthaul.affine.c_code.sinking import Sinking, plain_of
+from shorthaul.affine.c_code.sinking import Sinking
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.model import Program
@@ -49,7 +49,7 @@ class LegalOrder:
     @property
     def room(self) -> int:
         """The words that the operands of what was moved need beside what the order holds."""
-        return max((_operands(plain_of(step)) for step in self.moved), default=0)
+        return max((_operands(step.plain) for step in self.moved), default=0)
 
     def loads(self, sizes: Mapping[str, int]) -> float | None:
         """Return what the emitted order loads at most at ``sizes``; None where it left the order derived.
@@ -61,7 +61,7 @@ class LegalOrder:
         parameters = {name: size for name, size in sizes.items() if name != "S"}
         total = self.upper.value(sizes)
         for step in self.moved:
-            plain = plain_of(step)
+            plain = step.plain
             total += plain.counts.at(sizes)(plain.every_use) - step.loads(parameters, sizes["S"])
         for moved in self.copies.values():
             total += card(moved.domain()).at(parameters)
@@ -126,18 +126,18 @@ def _for_memory(
     step: AnyStep | None, derived: set[tuple[str, ...]], flow: DataFlow, sizes: Mapping[str, int], known: Known
 ) -> AnyStep | None:
     """Return a phase derived anew with what shares memory among its distances, once; None where there is no order."""
-    if step is None or step.names in derived or plain_of(step).phase is None:
+    if step is None or step.names in derived or step.plain.phase is None:
         return None
     derived.add(step.names)
     capacity = step.capacity if isinstance(step, FixedStep) else sizes["S"]
     if isinstance(step, NestedStep):
         capacity = step.capacities[-1]
     conflicts = conflicts_with(Storage(flow), known)
-    made = in_memory(plain_of(step), conflicts, {**sizes, "S": capacity})
+    made = in_memory(step.plain, conflicts, {**sizes, "S": capacity})
     if isinstance(step, NestedStep) and isinstance(made, Step):
-        return nested(made, step.capacities, step.sizes) or FixedStep(made, capacity)
+        return nested(made, step.capacities, step.sizes) or FixedStep(made.plain, made, capacity)
     several = isinstance(step, FixedStep | NestedStep)
-    return FixedStep(made, capacity) if made is not None and several else made  # type: ignore[arg-type]
+    return FixedStep(made.plain, made, capacity) if made is not None and several else made  # type: ignore[arg-type]
 
 
 def _put_in_rows(

@@ -103,7 +103,7 @@ def nest_of(
         return writer.nest(step.names, writer.in_pieces(step))
     if isinstance(step, BorderedStep | NestedStep):
         return writer.nest(step.names, writer.tiled(step))
-    plain = step if isinstance(step, Step) else step.plain
+    plain = step.plain
     cut = step.cut(parameters, capacity) if isinstance(step, PanelStep) else None
     remark = ""
     if isinstance(step, PanelStep) and cut is not None:
@@ -116,8 +116,7 @@ def nest_of(
 
 def keeps_nothing(step: AnyStep, parameters: Mapping[str, int], capacity: int) -> bool:
     """True if a phase loads every use of a value, as program order may do."""
-    plain = step if isinstance(step, Step) else step.plain
-    return step.loads(parameters, capacity) >= plain.counts.at(parameters)(plain.every_use)
+    return step.loads(parameters, capacity) >= step.counts.at(parameters)(step.plain.every_use)
 
 
 def program_nest(program: Program, names: Sequence[str]) -> Nest:

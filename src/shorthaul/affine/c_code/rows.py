@@ -78,7 +78,7 @@ def in_rows(step: AnyStep, capacity: int, conflicts: Conflicts) -> Rows | None:
         found = in_rows(step.step, step.capacity, conflicts)
         if found is None or isinstance(found.step, FixedStep):
             return found
-        return replace(found, step=FixedStep(found.step, step.capacity))
+        return replace(found, step=FixedStep(found.step.plain, found.step, step.capacity))
     if not isinstance(step, Step | BorderedStep | NestedStep) or step.phase is None or step.policy is None:
         return None
     if isinstance(step, NestedStep):
@@ -136,7 +136,7 @@ def _smaller(step: Step | BorderedStep | NestedStep, capacity: int) -> AnyStep |
     """Return a phase in tiles for ``capacity`` words."""
     if isinstance(step, NestedStep):
         return step.with_less(step.capacities[-1] - capacity)
-    return within(step, capacity) if isinstance(step, BorderedStep) else FixedStep(step, capacity)
+    return within(step, capacity) if isinstance(step, BorderedStep) else FixedStep(step.plain, step, capacity)
 
 
 @dataclass(frozen=True)

@@ -67,9 +67,7 @@ class Sinking:
         own, step, nest = self.steps[small], self.steps[large], self.nests[large]
         if own is None or step is None or uses_at(own, self.sizes) > self._most:
             return False
-        plain = plain_of(own)
-        names = plain.names[::-1] if small < large else plain.names
-        for name in names:
+        for name in own.names[::-1] if small < large else own.names:
             found = self._within(step, nest, large, name, conflicts)
             if found is None:
                 return False
@@ -145,12 +143,4 @@ def most_moved(steps: Sequence[AnyStep], sizes: Mapping[str, int]) -> float:
 
 def uses_at(step: AnyStep | None, sizes: Mapping[str, int]) -> float:
     """Return how often a phase uses a value at the sizes."""
-    if step is None:
-        return inf
-    plain = plain_of(step)
-    return float(plain.counts.at(sizes)(plain.every_use))
-
-
-def plain_of(step: AnyStep) -> Step:
-    """Return the phase of a step without its order."""
-    return step if isinstance(step, Step) else step.plain
+    return inf if step is None else float(step.counts.at(sizes)(step.plain.every_use))

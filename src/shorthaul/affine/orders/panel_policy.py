@@ -239,10 +239,6 @@ class PanelStep(OfPhase):
         loads, cut = self.plan.loads(sizes, capacity)
         return cut if loads < self.plain.loads(sizes, capacity) else None
 
-    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
-        """Return the loads at ``sizes``."""
-        return min(self.plan.loads(sizes, capacity)[0], self.plain.loads(sizes, capacity))
-
     def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
         """Return bytes that suffice at ``sizes``: in panels every word counts as one of the widest array."""
         widest = max(widths[item.array] for item in self.plain.reads)

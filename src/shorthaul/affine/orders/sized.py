@@ -199,8 +199,7 @@ class Boxes:
         kept = tuple(item for item in accesses_of(parts.flow.program) if item.array not in apart)
         inside.conflicts = Conflicts(parts.flow.program, kept)
         found = inside.placed(placement)
-        plain = step if isinstance(step, Step) else step.plain
-        return None if found is None else PassedStep(plain, (refined(found, self.slack),), parts, step)
+        return None if found is None else PassedStep(step.plain, (refined(found, self.slack),), parts, step)
 
     def turned(self, steps: Sequence[AnyStep], first: bool = False, without: bool = False) -> Iterator[list[AnyStep]]:
         """Yield phases with those of one outer loop as groups that take turns, where most is loaded and that saves.

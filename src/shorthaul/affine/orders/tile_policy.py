@@ -57,6 +57,11 @@ class Counts:
         self._found: dict[str, tuple[Cardinality, float]] = {}
         self._known: dict[int, tuple[isl.Set, Cardinality, float]] = {}
 
+    @cached_property
+    def words(self) -> dict[str, int]:
+        """Elements of all arrays as words: as wide as one another."""
+        return dict.fromkeys(self.flow.program.arrays, 1)
+
     def _counted(self, part: isl.Set) -> tuple[isl.Set, Cardinality, float]:
         if id(part) not in self._known:
             key = str(part)

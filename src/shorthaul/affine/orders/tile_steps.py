@@ -91,6 +91,11 @@ class Step:
     others: tuple[Step, ...] = ()
 
     @property
+    def plain(self) -> Step:
+        """The phase for all sizes: itself."""
+        return self
+
+    @property
     def edges(self) -> tuple[Edge, ...]:
         """The edges in the formula."""
         return () if self.edge is None else (self.edge,)
@@ -132,13 +137,7 @@ class Step:
 
         They are exact, as all loads and bytes of steps are, unless panels share rows: fractions, if averages are.
         """
-        count = self.counts.at(sizes)
-        plain = count(self.every_use)
-        if self.phase is None or self.policy is None:
-            return plain
-        edge = self.phase.edge(self.policy, capacity)
-        least: float = min(plain, self.phase.loads(self.policy, edge, count)) if edge else plain
-        return least
+        return self.loads_bytes(sizes, capacity, self.counts.words)
 
     def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
         """Return bytes that suffice at ``sizes``; ``widths`` are the bytes of one element by array."""
@@ -158,7 +157,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class OfPhase:
+class OfPhase(ABC):
     """What another order of a phase takes over from ``plain``, its order for all sizes."""
 
     plain: Step
@@ -183,8 +182,16 @@ class OfPhase:
         """How often values are used (see :class:`Step`)."""
         return self.plain.uses_of
 
+    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
+        """Return the loads at ``sizes``."""
+        return self.loads_bytes(sizes, capacity, self.counts.words)
 
-class AtSizes(OfPhase, ABC):
+    @abstractmethod
+    def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
+        """Return bytes that suffice at ``sizes``; ``widths`` are the bytes of one element by array."""
+
+
+class AtSizes(OfPhase):
     """An order of a phase that was searched at given sizes: neither its edges nor its loads are functions of S."""
 
     @property

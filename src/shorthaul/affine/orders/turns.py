@@ -63,7 +63,8 @@ class TurnsStep(OfPhase):
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
         """Return the loads at ``sizes``."""
-        return min(self.turned_loads(sizes, capacity), self.plain.loads(sizes, capacity))
+        turned = sum(item.loads(sizes, capacity) for item in self.groups) - self.staying.words(sizes, capacity)
+        return min(turned, self.plain.loads(sizes, capacity))
 
     def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
         """Return bytes that suffice at ``sizes``; ``widths`` are the bytes of one element by array."""
@@ -75,11 +76,7 @@ class TurnsStep(OfPhase):
 
     def pays(self, sizes: Mapping[str, int], capacity: int) -> bool:
         """True if turns need fewer loads than the plain order at ``sizes``."""
-        return self.turned_loads(sizes, capacity) < self.plain.loads(sizes, capacity)
-
-    def turned_loads(self, sizes: Mapping[str, int], capacity: int) -> float:
-        """Return the loads with turns."""
-        return sum(item.loads(sizes, capacity) for item in self.groups) - self.staying.words(sizes, capacity)
+        return self.loads(sizes, capacity) < self.plain.loads(sizes, capacity)
 
 
 class Turning:

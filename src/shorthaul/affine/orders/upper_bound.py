@@ -101,8 +101,7 @@ class UpperBound:
 
     def without_cache(self, sizes: Mapping[str, int]) -> int:
         """Return the loads at ``sizes`` if nothing is ever kept: every operand of every instance."""
-        plain = [item if isinstance(item, Step) else item.plain for item in self.steps]
-        return sum(item.counts.at(sizes)(item.every_use) for item in plain)
+        return sum(item.counts.at(sizes)(item.plain.every_use) for item in self.steps)
 
     def value_bytes(self, sizes: Mapping[str, int]) -> float:
         """Return bytes that suffice at ``sizes``, S being words, each element as wide as its array says."""

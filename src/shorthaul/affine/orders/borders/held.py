@@ -115,25 +115,13 @@ class BorderedStep(AtSizes):
         total = 1 + sum(float(item.live(order, level, self.tiles)) for item, level in self.kept)
         return total + sum(item.live(order, self.tiles) for item in self.borders)
 
-    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
-        """Return the loads at the sizes for which the tiles were searched, averaged over the origins of their grid."""
-        return self._total(capacity, dict.fromkeys(self.counts.flow.program.arrays, 1))
-
     def loads_bytes(
         self,
         sizes: Mapping[str, int],  # noqa: ARG002
         capacity: int,
         widths: Mapping[str, int],
     ) -> float:
-        """Return the bytes at the sizes for which the tiles were searched."""
-        return self._total(capacity, widths)
-
-    @property
-    def kept(self) -> Iterator[tuple[ValueClass, int]]:
-        """The classes of values besides, each with its level of keeping."""
-        return zip(self.inside.classes, self.policy.levels, strict=True)
-
-    def _total(self, capacity: int, widths: Mapping[str, int]) -> float:
+        """Return the bytes at the sizes for which the tiles were searched, averaged over the origins of their grid."""
         if capacity < self.capacity:
             return INFINITE
         if self.counted is not None:
@@ -144,6 +132,11 @@ class BorderedStep(AtSizes):
             width = max(widths[use.read.array] for use in item.uses)
             total += width * item.loads(order, level, self.tiles, count)
         return total + sum(widths[item.array] * item.loads(order, self.tiles) for item in self.borders)
+
+    @property
+    def kept(self) -> Iterator[tuple[ValueClass, int]]:
+        """The classes of values besides, each with its level of keeping."""
+        return zip(self.inside.classes, self.policy.levels, strict=True)
 
 
 def bordered(step: Step, sizes: Mapping[str, int]) -> BorderedStep | None:

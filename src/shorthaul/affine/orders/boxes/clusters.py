@@ -48,9 +48,7 @@ class ClusteredStep(BoxStep):
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
         """Return the loads at the sizes for which tiles were put together; as much as is used in a smaller memory."""
-        if capacity < self.capacities[-1]:
-            return self.plain.loads(sizes, capacity)
-        return sum(self.by_array.values())
+        return self.loads_bytes(sizes, capacity, self.counts.words)
 
     def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
         """Return the bytes at these sizes."""

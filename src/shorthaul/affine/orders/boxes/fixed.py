@@ -12,8 +12,7 @@ from shorthaul.affine.orders.boxes.steps import Between, BoxStep, WholeStep
 from shorthaul.affine.orders.memories.nested import NestedStep
 from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.pieces.passed import PassedStep
-from shorthaul.affine.orders.tile_policy import Counts
-from shorthaul.affine.orders.tile_steps import Edge, Step
+from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
 from shorthaul.affine.orders.turns import TurnsStep
 
 #: An order of a phase, whatever its loads are a function of.
@@ -21,7 +20,7 @@ _Step = Step | PanelStep | TurnsStep | BoxStep | PassedStep | WholeStep | Border
 
 
 @dataclass(frozen=True)
-class FixedStep:
+class FixedStep(OfPhase):
     """The order of ``step`` for ``capacity`` words: a smaller memory keeps nothing, a larger one no more."""
 
     step: _Step
@@ -30,29 +29,9 @@ class FixedStep:
     edges: tuple[Edge, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The statements."""
-        return self.step.names
-
-    @property
-    def plain(self) -> Step:
-        """The phase for all sizes."""
-        return self.step if isinstance(self.step, Step) else self.step.plain
-
-    @property
-    def counts(self) -> Counts:
-        """What counts its instances."""
-        return self.step.counts
-
-    @property
     def rate(self) -> float:
         """The loads where sizes are large."""
         return self.step.rate
-
-    @property
-    def uses_of(self) -> dict[str, float]:
-        """How often values are used (see :class:`Step`)."""
-        return self.step.uses_of
 
     def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:
         """Return the loads into a memory of this capacity."""
@@ -82,7 +61,7 @@ def refitted(item: _Step | FixedStep, found_at: int, sizes: Mapping[str, int]) -
     boxes = item.boxes if isinstance(item, PassedStep) else (item,) if isinstance(item, BoxStep) else ()
     again = [box.again for box in boxes if box.between == Between() and {**box.sizes, "S": sizes["S"]} == sizes]
     found = [box for search in again if search is not None and (box := search(sizes, (sizes["S"],))) is not None]
-    tried: list[_Step | FixedStep] = [FixedStep(item, found_at)]
+    tried: list[_Step | FixedStep] = [FixedStep(item.plain, item, found_at)]
     if boxes and len(found) == len(boxes):
         tried.append(replace(item, boxes=tuple(found)) if isinstance(item, PassedStep) else found[0])
     parameters = {name: sizes[name] for name in item.counts.flow.program.parameters}

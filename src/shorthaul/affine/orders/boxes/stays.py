@@ -48,16 +48,13 @@ class Staying:
 
     def words(self, sizes: Mapping[str, int], capacity: int) -> int:
         """Return the words that need no load."""
-        return sum(self.loads.values()) if self._holds(sizes, capacity) else 0
+        return self.bytes(sizes, capacity, dict.fromkeys(self.loads, 1))
 
     def bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> int:
         """Return the bytes that need no load; ``widths`` are those of one element by array."""
-        return sum(widths[name] * count for name, count in self.loads.items()) if self._holds(sizes, capacity) else 0
-
-    def _holds(self, sizes: Mapping[str, int], capacity: int) -> bool:
-        return capacity >= self.sizes["S"] and all(
-            self.sizes.get(name) == size for name, size in sizes.items() if name != "S"
-        )
+        alike = all(self.sizes.get(name) == size for name, size in sizes.items() if name != "S")
+        holds = alike and capacity >= self.sizes["S"]
+        return sum(widths[name] * count for name, count in self.loads.items()) if holds else 0
 
 
 #: The steps of statements as functions of their iterators.

@@ -8,14 +8,14 @@ from functools import cached_property, lru_cache
 from itertools import chain, product
 from math import ceil, inf, prod
 
-import islpy as isl
 import numpy as np
 
 from shorthaul.affine.integer_sets.counting import card
-from shorthaul.affine.integer_sets.dependences import DataFlow, accesses_of
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.orders.boxes.alive import Alive
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.regions import IntArray, boxes_in, within
+from shorthaul.affine.orders.boxes.storage import touched
 from shorthaul.affine.orders.tile_steps import AtSizes, Step
 from shorthaul.affine.tuning import MOST_COUNTS_KEPT, MOST_TOUCHED, NO_SLACK, PIECES_OF_A_RUN, STRIP, Slack
 
@@ -391,10 +391,6 @@ class WholeStep(AtSizes):
         """The loads at its sizes."""
         return sum(self.inputs.values())
 
-    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
-        """Return the loads at its sizes."""
-        return self.rate
-
     def loads_bytes(
         self,
         sizes: Mapping[str, int],  # noqa: ARG002
@@ -407,10 +403,6 @@ class WholeStep(AtSizes):
 
 def whole(flow: DataFlow, plain: Step, sizes: Mapping[str, int]) -> WholeStep | None:
     """Return the whole program, ``plain``, with all its memory kept; None where that does not fit into S."""
-    touched: dict[str, isl.Set] = {}
-    for item in accesses_of(flow.program):
-        cells = item.relation.range()
-        touched[item.array] = touched[item.array].union(cells) if item.array in touched else cells
-    if sum(card(cells).at(sizes) for cells in touched.values()) >= sizes["S"]:
+    if sum(card(cells).at(sizes) for cells in touched(flow.program).values()) >= sizes["S"]:
         return None
     return WholeStep(plain, {name: card(cells).at(sizes) for name, cells in flow.inputs.items()})

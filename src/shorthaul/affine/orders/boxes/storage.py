@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from math import prod
 
 import islpy as isl
 
 from shorthaul.affine.integer_sets.dependences import Access, DataFlow
+from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.model import Program, Reference, Statement
 from shorthaul.affine.orders.placement import Read, Row, affine_row, function_rows, placement_map
 
@@ -140,7 +142,7 @@ class Storage:
         if "*" in declared or "[]" in declared:  # its extents are not known
             return False
         return _box(self.buffers[array].elements, sizes) <= sum(
-            _box(elements, sizes) for elements in _touched(program).values()
+            _box(elements, sizes) for elements in touched(program).values()
         )
 
 
@@ -303,7 +305,8 @@ def last_values(program: Program, buffer: Buffer) -> isl.Map:
     return isl.Map.from_union_map(last.intersect(writes).apply_range(where)).coalesce()
 
 
-def _touched(program: Program) -> dict[str, isl.Set]:
+def touched(program: Program) -> dict[str, isl.Set]:
+    """Return the elements that a program reads and writes, by array."""
     result: dict[str, isl.Set] = {}
     for statement in program.statements:
         for item in (*statement.reads, statement.write):
@@ -314,14 +317,7 @@ def _touched(program: Program) -> dict[str, isl.Set]:
 
 def _box(elements: isl.Set, sizes: Mapping[str, int]) -> int:
     """Return the elements of the smallest box around a set at ``sizes``."""
-    fixed = elements
-    for name, value in sizes.items():
-        place = fixed.find_dim_by_name(isl.dim_type.param, name)
-        if place >= 0:
-            fixed = fixed.fix_val(isl.dim_type.param, place, isl.Val(value))
-    total = 1
-    if fixed.is_empty():
+    here = at_sizes(elements, sizes)
+    if here.is_empty():
         return 0
-    for at in range(fixed.dim(_SET)):
-        total *= fixed.dim_max_val(at).to_python() - fixed.dim_min_val(at).to_python() + 1
-    return total
+    return prod(here.dim_max_val(at).to_python() - here.dim_min_val(at).to_python() + 1 for at in range(here.dim(_SET)))

@@ -89,7 +89,7 @@ def at_levels(
     candidates: list[LevelOrder] = []
     with nullcontext() if search is None else effort.charged_to(search):
         for item, one in alone.items():
-            fixed = [step if isinstance(step, FixedStep) else FixedStep(step, item) for step in one.steps]
+            fixed = [step if isinstance(step, FixedStep) else FixedStep(step.plain, step, item) for step in one.steps]
             variants = (tuple(fixed), tuple(better(step) for step in fixed))
             candidates += [LevelOrder(replace(upper, steps=steps), alone) for steps in variants]
     return min(

@@ -75,24 +75,17 @@ class NestedStep(AtSizes):
         found = nested(self.plain, [item - words for item in self.capacities], self.sizes)
         return None if found is None else replace(found, capacities=self.capacities)
 
-    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
-        """Return the loads into a memory of ``capacity`` words at ``sizes``: those of the largest that it holds."""
-        return self._total(sizes, capacity, {})
-
     def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
-        """Return the bytes loaded at ``sizes``; ``widths`` are those of one element by array."""
-        return self._total(sizes, capacity, widths)
-
-    def _total(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
+        """Return the bytes loaded into a memory of ``capacity`` words: those of the largest that it holds."""
         count = self.plain.counts.at(sizes)
-        every = sum(widths.get(item.array, 1) * count((item.domain,)) for item in self.plain.reads)
+        every = sum(widths[item.array] * count((item.domain,)) for item in self.plain.reads)
         held = next((at for at, words in enumerate(self.capacities) if words <= capacity), None)
         if held is None or self.plain.phase is None:
             return every
         edges = self._edges(held)
         total: float = 0
         for item, level in zip(self.plain.phase.classes, self.policy.levels, strict=True):
-            width = max(widths.get(use.read.array, 1) for use in item.uses)
+            width = max(widths[use.read.array] for use in item.uses)
             total += width * item.loads(self.policy.order, level, edges, count)
         return min(every, total)
 
