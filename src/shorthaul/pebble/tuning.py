@@ -392,6 +392,8 @@ BLOCKS_SHARE: Final = 0.5
 BLOCK_SIDES: Final = (2, 4)
 BLOCKS_PATIENCE: Final = 40
 BLOCKS_ANYWHERE, BLOCKS_WIDEST, BLOCKS_OTHERWISE = 0.4, 3.5, 0.2
+#: What blocks that lead take of all that is left (`pebble_grids.py`, 0.3), and how far above the best orders are left.
+PLACED_SHARE, HOPELESS = 0.7, 1.03
 #: Segments of profiles compared per effort when trees are cut.
 TREE_CUTS_RATE: Final = 1e8
 #: Partial answers kept per node of a tree, tried one after another until none has to be dropped. *

@@ -212,15 +212,16 @@ def raced(
 ) -> Plan | None:
     """Return the best schedule of ``shapes``, of others drawn ``near`` the best of them, and ``incumbent``, if any.
 
-    A shape's order is judged by its replay with Belady's replacement. The race ends at a traffic of ``goal``, when
-    ``search`` expires, and after ``patience`` shapes without a better one (None: never).
+    A shape's order is judged by its replay with the penalty that is best so far, with others only if that comes near.
+    The race ends at a traffic of ``goal``, when ``search`` expires, and after ``patience`` shapes without a better one
+    (None: never). Then the best is all that ``shapes`` holds.
     """
     best = incumbent
     goal = max(goal, cdag.algorithmic_bound())
     random = search.generator()
     waiting = list(shapes)
     leading: tuple[int, AnyShape] | None = None  # of these shapes alone: they may all be worse than the incumbent
-    idle, cost = 0, 0.0
+    idle, cost, liked = 0, 0.0, belady.PENALTIES[0]
     while (patience is None or idle < patience) and search.left() >= cost:
         if best is not None and best.traffic(cdag.weights) <= goal:
             break
@@ -230,19 +231,20 @@ def raced(
         order = order_of(shape, search)
         if order is None:
             break
-        for penalty in belady.PENALTIES:
+        for penalty in sorted(belady.PENALTIES, key=lambda one: one != liked):
             found = belady.replay_within(cdag, budget, order, penalty=penalty, search=search)
             if found is None:
                 break
             moved = found.traffic(cdag.weights)
             if leading is None or moved < leading[0]:
-                leading, idle = (moved, shape), 0
+                leading, idle, liked = (moved, shape), 0, penalty
             if best is None or moved < best.traffic(cdag.weights):
                 best = found
-            if search.expired():
+            if search.expired() or moved > tuning.HOPELESS * leading[0]:
                 break
         cost = max(cost, search.spent() - before)
         if best is not None:
             search.keep(best.traffic(cdag.weights), best)
             search.report(best=best.traffic(cdag.weights), bound=goal, what=what)
+    shapes[:] = waiting if leading is None else [leading[1]]
     return best

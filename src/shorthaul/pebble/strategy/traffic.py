@@ -18,6 +18,7 @@ from shorthaul.pebble.local_search.sequences import Game
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.orders import belady, layer_by_layer, list_scheduling, tiles
 from shorthaul.pebble.orders.blocks import block_orders, places
+from shorthaul.pebble.orders.blocks.block_orders import Shapes
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.request import Found, Request, better, cheaper, going_on, is_met
 from shorthaul.pebble.states import recomputation
@@ -199,7 +200,7 @@ def _auto(request: Request) -> Found:
     best = _from_program(request, best, search.part(tuning.ORIGIN_ORDER_SHARE))
     if _is_done(request, best):
         return best
-    best = _ordered(request, best, search.part(_share_of_orders(cdag, usual)))
+    best = _ordered(request, best, search.part(_share_of_orders(cdag, usual)), search)
     if _is_done(request, best) or cdag.n > tuning.MOST_FOR_LOCAL_SEARCH:
         return best
     best = _annealed(request, best, search.part(_share_of_annealing(cdag)))
@@ -244,11 +245,11 @@ def _share_of_orders(cdag: Cdag, usual: float) -> float:
     return min(1.0, 0.6 * max(1.0, usual)) if cdag.n <= tuning.MOST_FOR_LOCAL_SEARCH else 1.0
 
 
-def _ordered(request: Request, best: Found, search: Search) -> Found:
-    """Return the best of list scheduling, blocks and tiles."""
+def _ordered(request: Request, best: Found, search: Search, whole: Search) -> Found:
+    """Return the best of list scheduling, blocks and tiles; blocks that lead go on with part of the ``whole``."""
     best = _list_scheduled(request, best, search.part(0.3))
     if not _is_done(request, best) and request.cdag.n > tuning.MOST_FOR_PROOFS:
-        best = _in_blocks(request, best, search.part(tuning.BLOCKS_SHARE))
+        best = _in_blocks(request, best, search.part(tuning.BLOCKS_SHARE), whole)
     return best if _is_done(request, best) else _tiled(request, best, search.part(0.75))
 
 
@@ -258,11 +259,15 @@ def _list_scheduled(request: Request, best: Found, search: Search) -> Found:
     return cheaper(cdag, best, Found(found, "list-scheduling", best.bound))
 
 
-def _in_blocks(request: Request, best: Found, search: Search) -> Found:
-    cdag, goal = request.cdag, int(best.bound.value)
+def _in_blocks(request: Request, best: Found, search: Search, whole: Search) -> Found:
+    cdag, goal, shapes = request.cdag, int(best.bound.value), list[Shapes]()
     placed = places.pieces(cdag, search=search)
-    found = block_orders.plan(cdag, request.budget, placed, search=search, goal=goal) if placed else None
-    return best if found is None else cheaper(cdag, best, Found(found, "blocks", best.bound))
+    for part in (search, whole.part(tuning.PLACED_SHARE)) if placed else ():
+        found = block_orders.plan(cdag, request.budget, placed, shapes, search=part, goal=goal)
+        best = best if found is None else cheaper(cdag, best, Found(found, "blocks", best.bound))
+        if best.method != "blocks" or cdag.n <= tuning.MOST_FOR_EXACT:
+            break
+    return best
 
 
 def _tiled(request: Request, best: Found, search: Search) -> Found:

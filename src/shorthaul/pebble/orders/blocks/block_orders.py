@@ -85,15 +85,6 @@ class Blocks:
         key = self._raised(key)[cdag.order]
         return cdag.order[np.argsort(key, kind="stable")]
 
-    def are_sums(self) -> bool:
-        """Return whether the largest piece's places read others along one axis at most, as terms of sums do."""
-        nodes, places = max(self._pieces, key=lambda piece: len(piece[0]))
-        number = np.full(self._cdag.n, -1)
-        number[nodes] = np.arange(len(nodes))
-        ends = np.stack([number[nodes] for nodes in self._cdag.edge_arrays()])
-        before, after = ends[:, (ends >= 0).all(axis=0)]
-        return int(np.count_nonzero((places[before] != places[after]).any(axis=0))) < 2
-
     def _raised(self, keys: IntArray) -> IntArray:
         """Return for each node the largest key of what it is computed from and its own; -1 is none."""
         count, children = self._cdag.n, self._cdag.children
@@ -109,20 +100,17 @@ def _by_blocks(places: IntArray, axes: list[int], sides: tuple[int, ...]) -> Int
     return np.lexsort([*columns[-2::-1], columns[-1], *blocks[::-1]])
 
 
-def first_shapes(axes: int, room: float, *, is_sums: bool) -> list[Shape]:
-    """Return the shapes tried first in a memory for so many values.
+def first_shapes(axes: int, room: float) -> list[Shape]:
+    """Return the shapes tried first in a memory for so many values: small blocks, and some up to twice as long as wide.
 
-    A square of sums, a column of operands, an operand and the next sum fit in, or rows of as many sums as then fit.
-    Where places read one another along several axes, small blocks are tried, and some twice as long as such squares.
+    The wide ones are squares of sums that fit in with a column of operands, an operand and the next sum.
     """
     side = max(1, int((math.sqrt(max(0.0, 4 * room - 7)) - 1) / 2))
-    of_cells = ((max(2, side), 2 * max(2, side)), tuning.BLOCK_SIDES)
     found = []
-    for both in [(side, max(side + 1, int((room - 2) / side) - 1))] if is_sums else dict.fromkeys(of_cells):
-        for blocked in product(both, repeat=axes - 1):
-            for along in reversed(range(axes)):  # sums go on along the last one
-                sides = (*blocked[:along], 1, *blocked[along:])
-                found.append(Shape((*(axis for axis in range(axes) if axis != along), along), sides, WHEN[0]))
+    for both in dict.fromkeys(((max(2, side), 2 * max(2, side)), tuning.BLOCK_SIDES)):
+        for blocked, along in product(product(both, repeat=axes - 1), reversed(range(axes))):
+            sides = (*blocked[:along], 1, *blocked[along:])
+            found.append(Shape((*(axis for axis in range(axes) if axis != along), along), sides, WHEN[0]))
     return found
 
 
@@ -149,11 +137,13 @@ def _drawn(best: Shape, random: np.random.Generator) -> Shape:
     return Shape(best.axes, tuple(changed), when)
 
 
-def plan(cdag: Cdag, budget: int, found: list[Piece], *, search: Search, goal: int = 0) -> Plan | None:
+def plan(
+    cdag: Cdag, budget: int, found: list[Piece], shapes: list[Shapes] | None = None, *, search: Search, goal: int = 0
+) -> Plan | None:
     """Return the best schedule that the race of blocks finds until ``search`` expires, None if there is time for none.
 
     It ends early at a traffic of ``goal`` (a lower bound), and after some shapes without success. The same seed gives
-    the same plan when it ends by itself.
+    the same plan when it ends by itself. ``shapes`` are those to begin with, if any; then the best is all it holds.
 
     >>> from shorthaul.pebble.orders.blocks.places import pieces
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
@@ -163,9 +153,10 @@ def plan(cdag: Cdag, budget: int, found: list[Piece], *, search: Search, goal: i
     True
     """
     blocks, search = Blocks(cdag, found), search.part(1.0, unlimited=tuning.AUTO_EFFORT)
-    room = budget / float(np.median(cdag.weights))
-    first = first_shapes(blocks.axes, room, is_sums=blocks.are_sums())
-    shapes = [(shape,) * blocks.pieces for shape in first]
+    shapes = [] if shapes is None else shapes
+    if not shapes:
+        first = first_shapes(blocks.axes, budget / float(np.median(cdag.weights)))
+        shapes += [(shape,) * blocks.pieces for shape in first]
     return raced(
         cdag, budget, shapes, drawn, blocks.order, search=search, goal=goal,
         patience=tuning.BLOCKS_PATIENCE, what="blocks",
