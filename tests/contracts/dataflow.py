@@ -91,7 +91,7 @@ CONTRACT = Contract(
         Broken(
             "no-core-can-run",
             ("plan", "bad.json"),
-            ("bad.json: actors[0] (a).tau", "no core of the platform", "t1, t2, t3"),
+            ("bad.json: actors[0] (a).tau", "no core of platform", "t1, t2, t3"),
             {"bad.json": changed(["actors", 0, "tau"], {"t9": 4})},
         ),
         broken(

@@ -13,7 +13,7 @@ from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import convert, decode_text, load_json, parse_json, read_bytes
-from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.core.errors import InputError, nearest_name, unknown_name
 from shorthaul.core.files.columns import beside
 from shorthaul.core.machines.files import bundled
 from shorthaul.core.search import Search
@@ -232,23 +232,29 @@ def default_platform(application: Application) -> Platform:
 def ready(workload: Workload, platform: Platform | None) -> Problem:
     """Return the problem as a marked graph with a platform that can run it: given, its own or the default."""
     problem = workload if isinstance(workload, Problem) else Problem(workload)
-    application = marked_graph(problem.application)
-    machine = platform or problem.platform or default_platform(application)
-    _check_runs(application, machine)
-    return dataclasses.replace(problem, application=application, platform=machine)
+    machine = platform or problem.platform or default_platform(problem.application)
+    _check_runs(problem.application, machine)
+    return dataclasses.replace(problem, application=marked_graph(problem.application), platform=machine)
 
 
 def _check_runs(application: Application, platform: Platform) -> None:
-    """Raise :class:`InputError` with all actors that no core can run."""
-    present = {core.type for core in platform.cores}
-    stuck = [actor for actor in application.actors if not present & set(actor.ticks)]
+    """Raise :class:`InputError` with all actors that no core can run, by the types that they run on."""
+    present = sorted({core.type for core in platform.cores})
+    stuck: dict[tuple[str, ...], list[str]] = {}
+    for actor in application.actors:
+        if not actor.ticks.keys() & present:
+            stuck.setdefault(tuple(sorted(actor.ticks)), []).append(actor.id)
     if stuck:
-        number = application.actors.index(stuck[0])
+        names = [name for group in stuck.values() for name in group]
+        number = next(number for number, actor in enumerate(application.actors) if actor.id == names[0])
+        which = "this actor" if len(names) == 1 else f"{len(names)} actors"
         raise InputError(
-            "no core of the platform can run " + ("this actor" if len(stuck) == 1 else f"{len(stuck)} actors"),
-            place=f"actors[{number}] ({stuck[0].id}).tau" if len(stuck) == 1 else "actors",
-            value="; ".join(f"{actor.id}: {', '.join(sorted(actor.ticks))}" for actor in stuck[:12]),
-            allowed=f"the platform's core types: {', '.join(sorted(present))}",
+            f"no core of platform {platform.name!r} can run {which}",
+            place=f"actors[{number}] ({names[0]}).tau" if len(names) == 1 else "actors",
+            value="; ".join(f"{', '.join(group)} ({', '.join(kinds)})" for kinds, group in stuck.items()),
+            allowed=f"execution times on one of its core types: {', '.join(present)}",
+            nearest=next(filter(None, (nearest_name(kind, present) for kinds in stuck for kind in kinds)), None),
+            cure="give the actors times on these types, or name a platform that has theirs with --platform",
         )
 
 

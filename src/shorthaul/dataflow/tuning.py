@@ -100,6 +100,9 @@ CORE_SET_STEP, CORE_SET_PRECISION = 0.02, 0.005
 DECODING_STEPS_AT_ONCE = 3_000_000
 #: Individuals of the first generation that are decoded between two looks at what is left.
 DECODED_AT_ONCE = 16
+#: Effort for a first mapping whose buffers fit, where all memories are limited and no individual does (a proof of 398
+#: buffers takes 2; with 0.3 for each that spreads work periods of 40 drawn actors are up to 1.8 times as long).
+FITTING_EFFORT = 3.0
 #: Most cores on which the firings of an expanded actor are in runs. Not measured: more than 24 were not tried.
 MOST_RUNS = 24
 #: Orders in which CAPS-HMS takes firings of expanded actors while exploring: sources last, and sources first.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -108,6 +109,26 @@ def test_ranking_and_archive_against_plain_definitions() -> None:
 def tiny_platform(global_bytes: int | None) -> Platform:
     tile = Tile("T", (Core("p", "t1", 10), Core("q", "t1", 10)), 10, 1e6)
     return Platform("tiny", {"t1": CoreType(1.0)}, (tile,), 1e6, global_bytes)
+
+
+def chain_without_global_memory(size: int) -> tuple[Application, Platform]:
+    """A chain of twelve actors, two of which run on r; a core s and a tile have memories, and nothing else has."""
+    actors = tuple(Actor(f"a{n}", {"r" if n < 2 else "s": 10}) for n in range(12))
+    channels = tuple(Channel(f"c{n}", f"a{n}", f"a{n + 1}", 100) for n in range(11))
+    tile = Tile("T", (*(Core(f"r{n}", "r", 0) for n in range(3)), Core("s", "s", size)), 100, 1e9)
+    return Application("chain", actors, channels), Platform("p", {"r": CoreType(1), "s": CoreType(1)}, (tile,), 1e9, 0)
+
+
+def test_a_mapping_is_found_where_hardly_any_fits_and_no_memory_is_unlimited() -> None:
+    # only with c0 in the memory of the tile and all others in that of core s, one token each
+    application, platform = chain_without_global_memory(1000)
+    assert plan(application, platform=platform, effort=0.05).cost["footprint_bytes"] == 1100
+    application, platform = chain_without_global_memory(999)
+    with pytest.raises(InfeasibleError, match="all memories together"):
+        plan(application, platform=platform, effort=0.05)
+    tile = replace(platform.tiles[0], tile_memory_bytes=101)  # as much as all need, but not in two parts
+    with pytest.raises(InfeasibleError, match=r"global memory .* 100 needed, the limit is 0"):
+        plan(application, platform=replace(platform, tiles=(tile,)), effort=0.05)
 
 
 def test_memory_too_small_is_proven_infeasible() -> None:

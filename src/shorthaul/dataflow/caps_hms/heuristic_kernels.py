@@ -26,6 +26,8 @@ INF = cython.declare(cython.double, float("inf"))
 ROUNDS = cython.declare(cython.longlong, 12)
 #: The first step up from the bound is this part of it.
 FIRST_STEP = cython.declare(cython.longlong, 16)
+#: Steps up where buffers have room for the fewest tokens alone.
+LONGER_STEP = cython.declare(cython.longlong, 6)
 NO_MEMORY = cython.declare(cython.longlong, -1)
 NO_SCHEDULE = cython.declare(cython.longlong, -2)
 
@@ -106,7 +108,7 @@ def _decode(problem: Problem, rules: Rules, mapping: Mapping, schedule: Schedule
     schedule.failed = 0
     for _ in range(ROUNDS):
         if not bind_channels(problem, mapping):
-            return NO_MEMORY
+            break
         lay_out(problem, mapping)
         period = _some_period(problem, rules, mapping, schedule, period)
         if period < 0:
@@ -120,6 +122,34 @@ def _decode(problem: Problem, rules: Rules, mapping: Mapping, schedule: Schedule
         for c in range(mapping.root.shape[0]):
             if mapping.root[c] == c:
                 mapping.capacity[c] = max(mapping.capacity[c], schedule.need[c])
+    return NO_MEMORY if period == 0 else _slower(problem, rules, mapping, schedule)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _slower(problem: Problem, rules: Rules, mapping: Mapping, schedule: Schedule) -> cython.longlong:
+    """Return a period in which buffers with the fewest tokens are written and read, NO_MEMORY if none was found.
+
+    Where tokens that overlap find no room, iterations overlap less in a longer period: not at all in the longest one.
+    """
+    ceiling: cython.longlong = 1
+    for c in range(mapping.root.shape[0]):
+        mapping.capacity[c] = max(1, problem.delay[c])
+    bind_channels(problem, mapping)  # as it did at first
+    lay_out(problem, mapping)
+    for i in range(mapping.live.shape[0]):
+        if mapping.live[i]:
+            ceiling += mapping.total[i]
+    period: cython.longlong = 1
+    for i in range(mapping.load.shape[0]):
+        period = max(period, mapping.load[i])
+    while period < 2 * ceiling:
+        if _tries(problem, rules, mapping, schedule, period):
+            _fill_needs(problem, rules, mapping, schedule, period)
+            if _fits(problem, mapping, schedule):
+                return period
+        period += max(1, period // LONGER_STEP)
     return NO_MEMORY
 
 

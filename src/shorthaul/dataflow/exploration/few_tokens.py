@@ -8,8 +8,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.firings import channels_together
 from shorthaul.dataflow.caps_hms.heuristic import topological_rank
+from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
+from shorthaul.dataflow.mapping.arrays import Instance, genes
+from shorthaul.dataflow.mapping.fitting import fitting
+from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.model import Application
 
 IntArray = npt.NDArray[np.int64]
@@ -116,3 +123,30 @@ def _moved(order: list[int], place: list[int], cost: dict[int, int], actor: int)
         for at in range(min(here, target), max(here, target) + 1):
             place[order[at]] = at
     return target != here
+
+
+def roomiest(instance: Instance, strategy: str, search: Search) -> list[Genotypes]:
+    """Return mappings whose buffers fit memories that are all limited, as far as some are known.
+
+    Raises :class:`InfeasibleError` where no mapping has room for the fewest tokens.
+    """
+    application = instance.application
+    xi = dict.fromkeys(application.multicasts, 0 if strategy == "reference" else 1)
+    try:
+        network = substitute_mrbs(application, xi)
+    except InputError:
+        network = substitute_mrbs(application, dict.fromkeys(xi, 0))
+    orderly = dict(zip((channel.id for channel in application.channels), few_tokens(application).tolist(), strict=True))
+    fewest = {buffer.id: max(1, buffer.delay) for buffer in network.buffers}
+    part = search.beside(tuning.FITTING_EFFORT)
+    found = fitting(instance, network, fewest, part)
+    limit = instance.platform.global_memory_bytes or 0
+    if found.least > limit and (strategy != "mrb-explore" or not xi):
+        raise InfeasibleError(
+            "the global memory (in any mapping those of cores and tiles have no room for so much)",
+            demand=found.least, limit=limit, place="platform", cure="enlarge memories, or shrink tokens",
+        )  # fmt: skip
+    mappings = found.mappings
+    if mappings and any(orderly[name] > count for name, count in fewest.items()):
+        mappings += fitting(instance, network, orderly, part).mappings
+    return [genes(instance, mapping) for mapping in mappings]

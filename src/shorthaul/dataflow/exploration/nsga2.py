@@ -12,6 +12,7 @@ import numpy.typing as npt
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.exploration import nsga2_kernels as kernels
+from shorthaul.dataflow.exploration.few_tokens import roomiest
 from shorthaul.dataflow.mapping.arrays import Instance
 from shorthaul.dataflow.mapping.groups import Groups, groups_of, mappings_of_firings
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
@@ -144,6 +145,10 @@ def _first_state(
     random = search.generator()
     population = _initial(instance, options, random)
     complete = _decode(population, decoder, search)
+    if not np.isfinite(population.objectives[:, 0]).any() and instance.platform.global_memory_bytes is not None:
+        for one in roomiest(instance, options.strategy, search):
+            first = Individuals(one.compact, one.xi, one.decision, one.binding, decoder.objectives(one, search))
+            population = Individuals.join(population.take(slice(1, None)), first)
     archive = _archived(population.take(np.zeros(0, np.int64)), population)
     finite = population.objectives[np.isfinite(population.objectives[:, 0])]
     reference = finite.max(axis=0) if len(finite) else low + 1
