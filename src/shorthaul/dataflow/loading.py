@@ -13,7 +13,7 @@ from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import convert, decode_text, load_json, parse_json, read_bytes
-from shorthaul.core.errors import InputError, nearest_name, unknown_name
+from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.files.columns import beside
 from shorthaul.core.machines.files import bundled
 from shorthaul.core.search import Search
@@ -253,7 +253,6 @@ def _check_runs(application: Application, platform: Platform) -> None:
             place=f"actors[{number}] ({names[0]}).tau" if len(names) == 1 else "actors",
             value="; ".join(f"{', '.join(group)} ({', '.join(kinds)})" for kinds, group in stuck.items()),
             allowed=f"execution times on one of its core types: {', '.join(present)}",
-            nearest=next(filter(None, (nearest_name(kind, present) for kinds in stuck for kind in kinds)), None),
             cure="give the actors times on these types, or name a platform that has theirs with --platform",
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import random
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -16,7 +15,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.exploration import islands
-from shorthaul.dataflow.exploration.candidates import Candidate, Knowledge, Symmetry
+from shorthaul.dataflow.exploration.candidates import Candidate, Knowledge
 from shorthaul.dataflow.exploration.load_kernels import anneal, begin
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import build, decisions_of, genes
@@ -130,35 +129,6 @@ def test_no_load_is_below_the_bounds_of_the_front(seed: int) -> None:
             assert load < 0 or max(1, load) >= period, (strategy, cost)
         if found.bound.method != "maximum cycle ratio":
             assert max(1, anneal(at, Random(seed), 2000, 10**9, 1 << 60, 0.5, 0.01, 0.1, 0.0)) >= found.bound.value
-
-
-def test_mappings_with_other_names_for_equal_cores_have_one_key() -> None:
-    application, platform = generators.sobel4(), generators.platform24()
-    instance = build(application, platform)
-    symmetry, draw = Symmetry(instance), random.Random(1)
-    for _ in range(20):
-        binding = [draw.randrange(24) for _ in application.actors]
-        decision = [draw.randrange(5) for _ in application.channels]
-        tiles = draw.sample(range(4), 4)
-        pairs = {(t, kind): draw.sample(range(2), 2) for t in range(4) for kind in range(3)}
-        renamed = [
-            6 * tiles[core // 6] + 2 * (core % 6 // 2) + pairs[core // 6, core % 6 // 2][core % 2] for core in binding
-        ]
-        xi = {name: draw.randrange(2) for name in application.multicasts}
-        keys = []
-        for cores in (binding, renamed):
-            mapping = Decisions(
-                {a.id: platform.cores[core].id for a, core in zip(application.actors, cores, strict=True)},
-                xi,
-                {c.id: DECISIONS[d] for c, d in zip(application.channels, decision, strict=True)},
-            )
-            keys.append(symmetry.key(genes(instance, mapping)))
-        assert keys[0] == keys[1]
-        other = [(binding[0] + 2) % 24, *binding[1:]]
-        mapping = Decisions(
-            {a.id: platform.cores[c].id for a, c in zip(application.actors, other, strict=True)}, xi, {}
-        )
-        assert symmetry.key(genes(instance, mapping)) != keys[0]
 
 
 @pytest.mark.slow

@@ -89,8 +89,7 @@ def _binding(application: Application, platform: Platform, text: str) -> dict[st
         if not equals:
             raise InputError("is no binding", place="--bind", value=pair, allowed="ACTOR=CORE,ACTOR=CORE,...")
         if actor not in firings:
-            whole = [name for name in firings if "#" not in name]
-            raise unknown_name("actor", actor, firings if "#" in actor else whole, place="--bind")
+            raise unknown_name("actor", actor, firings, place="--bind")
         if given.setdefault(actor, core) != core:
             raise InputError(f"puts {actor} on two cores", place="--bind", value=f"{given[actor]} and {core}")
         binding |= dict.fromkeys(firings[actor], core)

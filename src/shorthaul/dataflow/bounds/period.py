@@ -15,11 +15,12 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InputError
 from shorthaul.dataflow.bounds.firings import busiest_crossbar, least_accesses, least_executions, least_firings
 from shorthaul.dataflow.bounds.period_at_cost import period_at_cost
+from shorthaul.dataflow.graphs.events import Events
 from shorthaul.dataflow.graphs.multi_reader_buffers import Network, substitute_mrbs
+from shorthaul.dataflow.graphs.periodic import longest_distances
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.plan import CorePrices, FrontBounds, Point, TilePrices
-from shorthaul.graphs.csr import from_arrays, strong_components
 
 _MOST_TYPES = 12
 _MOST_SHOWN = 12
@@ -48,92 +49,29 @@ def maximum_cycle_ratio(
 ) -> Cycle | None:
     """Return the cycle with the most ticks per token among ``edges`` (from, to, ticks, tokens).
 
-    None if no cycle has more than ``above``. From one cycle to the next better one: while some cycle is longer than
-    its tokens times the best ratio so far, take its ratio. Every cycle must hold a token.
+    None if no cycle has more than ``above``, or one has no token. From one cycle to the next better one: while some
+    cycle is longer than its tokens times the best ratio so far, take its ratio.
 
     >>> maximum_cycle_ratio(["a", "b"], [("a", "b", 3, 0), ("b", "a", 4, 2)]).ratio
     Fraction(7, 2)
     """
+    if not edges:
+        return None
     number = {node: i for i, node in enumerate(nodes)}
-    src = np.array([number[e[0]] for e in edges], np.int64)
-    dst = np.array([number[e[1]] for e in edges], np.int64)
-    if not len(edges):
-        return None
-    label = strong_components(from_arrays(len(nodes), src, dst))
-    inner = label[src] == label[dst]
-    if not inner.any():
-        return None
-    tokens = np.array([e[3] for e in edges], object)
-    free = inner & (tokens == 0)
-    rank = _topological_rank(len(nodes), src[free].tolist(), dst[free].tolist())
-    # in this order one pass of Bellman-Ford follows a path up to its next token
-    chosen = np.flatnonzero(inner)
-    chosen = chosen[np.argsort(rank[src[chosen]], kind="stable")]
-    src, dst, tokens = src[chosen], dst[chosen], tokens[chosen]
-    ticks = np.array([e[2] for e in edges], object)[chosen]
+    arcs = sorted((number[target], number[source], ticks, tokens) for source, target, ticks, tokens in edges)
+    target, source, ticks, tokens = np.array(arcs, np.int64).T.copy()
+    starts = np.searchsorted(target, np.arange(len(nodes) + 1))
+    events = Events(starts, source, target, ticks, tokens, np.zeros(len(arcs), np.int64), 1)
     best: Cycle | None = None
     while True:
-        ratio = Fraction(above) if best is None else best.ratio
-        found = _longer_cycle(len(nodes), src, dst, ticks * ratio.denominator - tokens * ratio.numerator)
-        if found is None:
+        ratio = Fraction(max(0, above)) if best is None else best.ratio
+        found = longest_distances(events, ratio, np.zeros(len(nodes)))
+        if not isinstance(found, tuple):
             return best
-        total, held = sum(ticks[found]), sum(tokens[found])
-        best = Cycle(Fraction(int(total), int(held)), tuple(nodes[src[e]] for e in found))
-
-
-def _topological_rank(n: int, src: Sequence[int], dst: Sequence[int]) -> Any:
-    waiting = [0] * n
-    out: list[list[int]] = [[] for _ in range(n)]
-    for u, v in zip(src, dst, strict=True):
-        waiting[v] += 1
-        out[u].append(v)
-    rank = np.full(n, n, np.int64)
-    ready = [node for node in range(n) if not waiting[node]]
-    for place, node in enumerate(ready):  # which grows meanwhile
-        rank[node] = place
-        for target in out[node]:
-            waiting[target] -= 1
-            if not waiting[target]:
-                ready.append(target)
-    return rank
-
-
-def _longer_cycle(n: int, src: Any, dst: Any, weight: Any) -> list[int] | None:
-    """Bellman-Ford for longest paths: the edges of a cycle of positive weight, or None."""
-    distance: list[int] = [0] * n
-    into = [-1] * n
-    edges = list(zip(range(len(src)), src.tolist(), dst.tolist(), weight.tolist(), strict=True))
-    for _ in range(n + 1):
-        changed = -1
-        for e, u, v, w in edges:
-            if distance[u] + w > distance[v]:
-                distance[v] = distance[u] + w
-                into[v] = e
-                changed = v
-        if changed < 0:
+        on = events.cycle(*found)
+        if not tokens[on].any():
             return None
-        cycle = _parent_cycle(n, src, into)
-        if cycle is not None:
-            return cycle
-    return None
-
-
-def _parent_cycle(n: int, src: Any, into: list[int]) -> list[int] | None:
-    state = [0] * n
-    for root in range(n):
-        path = []
-        node = root
-        while state[node] == 0 and into[node] >= 0:
-            state[node] = 1
-            path.append(node)
-            node = int(src[into[node]])
-        if state[node] == 1 and node in path:
-            cycle = path[path.index(node) :]
-            return [into[v] for v in reversed(cycle)]
-        for visited in path:
-            state[visited] = 2
-        state[node] = 2
-    return None
+        best = Cycle(Fraction(int(ticks[on].sum()), int(tokens[on].sum())), tuple(nodes[v] for v in source[on]))
 
 
 def period_bound(net: MappedNetwork) -> Bound:
@@ -273,24 +211,12 @@ def _any_period(
         (c.src, c.dst, execution.get(c.src, 0) + access[c.id], 0 if c.src in dropped else c.delay)
         for c in application.channels
     ]
-    cycle = None
-    if not _has_free_cycle(application, edges):
-        cycle = maximum_cycle_ratio([a.id for a in application.actors], edges, above=value)
+    cycle = maximum_cycle_ratio([a.id for a in application.actors], edges, above=value)
     if cycle is not None:
         value, method = -(-cycle.ratio.numerator // cycle.ratio.denominator), "maximum cycle ratio"
         path = cycle.path
         proof = f"one round of {path} takes at least {cycle.ratio} ticks per initial token on it"
     return Bound("period", max(1, value), method, proof)
-
-
-def _has_free_cycle(application: Application, edges: Sequence[tuple[str, str, int, int]]) -> bool:
-    from shorthaul.dataflow.model import check_deadlock
-
-    try:
-        check_deadlock([a.id for a in application.actors], [(s, d, s) for s, d, _, tokens in edges if tokens == 0])
-    except InputError:
-        return True
-    return False
 
 
 def _footprint(network: Network) -> Bound:

@@ -136,17 +136,14 @@ def roomiest(instance: Instance, strategy: str, search: Search) -> list[Genotype
         network = substitute_mrbs(application, xi)
     except InputError:
         network = substitute_mrbs(application, dict.fromkeys(xi, 0))
-    orderly = dict(zip((channel.id for channel in application.channels), few_tokens(application).tolist(), strict=True))
     fewest = {buffer.id: max(1, buffer.delay) for buffer in network.buffers}
-    part = search.beside(tuning.FITTING_EFFORT)
-    found = fitting(instance, network, fewest, part)
+    found = fitting(instance, network, fewest, search.beside(tuning.FITTING_EFFORT))
     limit = instance.platform.global_memory_bytes or 0
-    if found.least > limit and (strategy != "mrb-explore" or not xi):
-        raise InfeasibleError(
-            "the global memory (in any mapping those of cores and tiles have no room for so much)",
-            demand=found.least, limit=limit, place="platform", cure="enlarge memories, or shrink tokens",
-        )  # fmt: skip
-    mappings = found.mappings
-    if mappings and any(orderly[name] > count for name, count in fewest.items()):
-        mappings += fitting(instance, network, orderly, part).mappings
-    return [genes(instance, mapping) for mapping in mappings]
+    if isinstance(found, int):
+        if found > limit and (strategy != "mrb-explore" or not xi):
+            raise InfeasibleError(
+                "the global memory (in any mapping those of cores and tiles have no room for so much)",
+                demand=found, limit=limit, place="platform", cure="enlarge memories, or shrink tokens",
+            )  # fmt: skip
+        return []
+    return [genes(instance, mapping) for mapping in found]

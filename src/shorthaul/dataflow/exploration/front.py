@@ -10,13 +10,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from shorthaul.core.errors import InfeasibleError, NoPlanError
+from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.core.searching.tasks import restarts, run_tasks
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints, constrained_instance
 from shorthaul.dataflow.bounds.period import FrontBound
-from shorthaul.dataflow.caps_hms.heuristic import unschedulable
 from shorthaul.dataflow.exploration.decoders import MultiStart, decoder_for
 from shorthaul.dataflow.exploration.islands import polish_together
 from shorthaul.dataflow.exploration.kept import Explored, expect_fit
@@ -29,10 +28,11 @@ from shorthaul.dataflow.exploration.nsga2 import (
     explore,
     hypervolume,
 )
+from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.loading import machine_of
 from shorthaul.dataflow.mapping.arrays import Instance, build
 from shorthaul.dataflow.mapping.groups import groups_of
-from shorthaul.dataflow.model import Decisions, Problem
+from shorthaul.dataflow.model import Problem
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import Point
 
@@ -181,14 +181,10 @@ def in_time(items: Iterable[ItemT], search: Search, later: float) -> Iterator[It
 
 
 def _no_plan(problem: Problem, options: PlanOptions) -> Exception:
-    """Nothing could be decoded: say whether memory is short for a mapping of the smallest buffers."""
-    application, machine = problem.application, machine_of(problem)
-    xi = dict.fromkeys(application.multicasts, 0 if options.strategy == "reference" else 1)
-    binding = {
-        actor.id: next(core.id for core in machine.cores if actor.tau.get(core.type) is not None)
-        for actor in application.actors
-    }
-    error = unschedulable(build(application, machine), Decisions(binding, xi, {}))
-    if isinstance(error, InfeasibleError):
-        return NoPlanError(f"no mapping was found whose buffers fit the memories\n{error}")
-    return error
+    """Nothing could be decoded: say whether multicasts cannot be replaced together, or memory is short."""
+    try:
+        replaced = int(options.strategy != "reference")
+        substitute_mrbs(problem.application, dict.fromkeys(problem.application.multicasts, replaced))
+    except InputError as error:
+        return error
+    return NoPlanError("no mapping was found whose buffers fit the memories")

@@ -19,7 +19,7 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import period_bound
-from shorthaul.dataflow.exploration.candidates import Candidate, Knowledge, Symmetry, budgets_of
+from shorthaul.dataflow.exploration.candidates import Candidate, Knowledge, budgets_of, key_of
 from shorthaul.dataflow.exploration.decoders import MultiStart
 from shorthaul.dataflow.exploration.few_tokens import few_tokens
 from shorthaul.dataflow.exploration.load_kernels import anneal, begin
@@ -108,7 +108,6 @@ class _Polishing:
         #: Whether mappings are looked for tile by tile too: buffers of actors that move find no room then.
         self.is_tiled = exchanges and not constraints.binding
         self.random, self.draw = Random(search.seed), search.generator()
-        self.symmetry = Symmetry(instance)
         self.most_period = math.inf if constraints.deadline is None else constraints.deadline
         self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
         most = math.inf if constraints.max_cost is None else constraints.max_cost
@@ -237,7 +236,7 @@ class _Polishing:
         for one in (found, replace(found, small=True)) if small else (found,):
             self.known.note(one)
             if one.price <= self.most_price and one.load <= self.most_period and one.load < self._rival(one):
-                key = self.symmetry.key(one.genotype), int(one.small)
+                key = key_of(one.genotype), int(one.small)
                 if key not in self.known.seen:
                     self.known.waiting[key] = one
                 if self.is_soon:

@@ -11,7 +11,7 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import FrontBound
-from shorthaul.dataflow.exploration.candidates import Key, Symmetry
+from shorthaul.dataflow.exploration.candidates import Key, key_of
 from shorthaul.dataflow.exploration.front import Found, explore_fronts
 from shorthaul.dataflow.exploration.refusals import refusal
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
@@ -122,7 +122,7 @@ class _Neighbours:
 
     def __init__(self, instance: Instance, options: PlanOptions, search: Search, constraints: Constraints) -> None:
         self.instance, self.options, self.search, self.constraints = instance, options, search, constraints
-        self.symmetry, self.seen = Symmetry(instance), set[Key]()
+        self.seen = set[Key]()
         self.random = search.generator()
         cores = [core.id for core in instance.platform.cores]
         self.able = {
@@ -176,7 +176,7 @@ class _Neighbours:
         application, platform = instance.application, instance.platform
         effort = (len(decisions.binding) + 2 * len(decisions.channel_decision)) / tuning.SOONEST_TASKS
         search.spend(effort / 16)
-        key = self.symmetry.key(genes(instance, decisions))
+        key = key_of(genes(instance, decisions))
         used = {core for name, core in decisions.binding.items() if not decisions.xi.get(name, 0)}
         cost = exact_cost([platform.core_types[core.type].cost for core in platform.cores if core.id in used])
         if key in self.seen or cost > (math.inf if self.constraints.max_cost is None else self.constraints.max_cost):

@@ -40,6 +40,15 @@ class Events:
     channel: IntArray
     common: int
 
+    def cycle(self, into: IntArray, node: int) -> IntArray:
+        """Return the arcs of the cycle that ``into`` leads to from ``node``, the way its tokens go."""
+        seen: dict[int, int] = {}  # the arc into each
+        while node not in seen:
+            seen[node] = int(into[node])
+            node = int(self.source[seen[node]])
+        nodes = [*seen]
+        return np.array([seen[there] for there in nodes[nodes.index(node) :]])[::-1]
+
 
 class Unfolding:
     """The rounds of all actors of a graph, and the arcs of channels between them, which are worked out once."""

@@ -126,7 +126,7 @@ class Analysis:
             while cycle is None or not self._grow(cycle):
                 if cycle is not None and (cycle.is_hopeless or (is_enough is not None and is_enough(cycle))):
                     return cycle, None
-                settled = _longest_distances(events, period_of(cycle), distance)
+                settled = longest_distances(events, period_of(cycle), distance)
                 if not isinstance(settled, tuple):
                     return cycle, settled
                 cycle = self._cycle(rooms, events, *settled)
@@ -163,12 +163,7 @@ class Analysis:
 
     def _cycle(self, rooms: Sequence[SdfChannel], events: Events, into: IntArray, node: int) -> CriticalCycle:
         """Return the cycle that ``into`` leads to from ``node``, the way its tokens go."""
-        seen: dict[int, int] = {}  # the arc into each
-        while node not in seen:
-            seen[node] = int(into[node])
-            node = int(events.source[seen[node]])
-        nodes = [*seen]
-        on = np.array([seen[there] for there in nodes[nodes.index(node) :]])[::-1]
+        on = events.cycle(into, node)
         on = np.roll(on, -np.argmin(events.channel[on]))  # wherever it was found
         channels = (*self._graph.channels, *rooms)
         through = [channels[number] for number in dict.fromkeys(events.channel[on].tolist())]
@@ -194,7 +189,7 @@ def least_period(graph: SdfGraph, search: Search) -> tuple[CriticalCycle | None,
     return cycle, schedule
 
 
-def _longest_distances(
+def longest_distances(
     events: Events, period: Fraction, distance: FloatArray
 ) -> IntArray | tuple[IntArray, int]:  # fmt: skip
     """Return starts that keep every dependence, in ``1 / (period.denominator * common)`` ticks, near ``distance``.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from shorthaul.core.search import Search
 from shorthaul.core.searching.cp_sat import solve_model
@@ -13,23 +12,12 @@ from shorthaul.dataflow.graphs.multi_reader_buffers import Network
 from shorthaul.dataflow.mapping.arrays import Instance
 from shorthaul.dataflow.model import GLOBAL_MEMORY, Decisions, local_memory, tile_memory
 
-#: The cost of all cores together, in whole numbers.
-_COST_UNITS: Final = 10_000
 
+def fitting(instance: Instance, network: Network, tokens: Mapping[str, int], search: Search) -> int | list[Decisions]:
+    """Return mappings of a network that fit with ``tokens`` in its buffers: the second spreads work over cores.
 
-@dataclass(frozen=True, slots=True)
-class Fitting:
-    """Bytes of the global memory that a mapping needs, with the fewest tokens: ``least`` in any mapping.
-
-    ``mappings`` need no more than there are: some cheap one, and some that spread work over all cores.
+    Without, the bytes of the global memory that every mapping needs, 0 where that is not known.
     """
-
-    least: int
-    mappings: tuple[Decisions, ...] = ()
-
-
-def fitting(instance: Instance, network: Network, tokens: Mapping[str, int], search: Search) -> Fitting:
-    """Return how much of the global memory a network needs with ``tokens`` in its buffers, and mappings that fit."""
     from ortools.sat.python import cp_model
 
     model = _Model(cp_model.CpModel(), instance, network, tokens)
@@ -39,17 +27,16 @@ def fitting(instance: Instance, network: Network, tokens: Mapping[str, int], sea
     model.cp.minimize(excess)
     status, solver = solve_model(model.cp, search.part(0.5))
     if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
-        return Fitting(0)
+        return 0
     if solver.value(excess):
-        return Fitting(limit + math.ceil(solver.best_objective_bound - 1e-6))
+        return limit + math.ceil(solver.best_objective_bound - 1e-6)
     model.cp.add(excess == 0)
     mappings = [model.mapping(solver)]
-    for objective in (model.cost, model.busiest):
-        model.cp.minimize(objective)
-        status, solver = solve_model(model.cp, search.part(0.5))
-        if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
-            mappings.append(model.mapping(solver))
-    return Fitting(0, tuple(mappings))
+    model.cp.minimize(model.busiest)
+    status, solver = solve_model(model.cp, search.part(0.5))
+    if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
+        mappings.append(model.mapping(solver))
+    return mappings
 
 
 class _Model:
@@ -64,18 +51,9 @@ class _Model:
         self.cp, self.instance = cp, instance
         platform = instance.platform
         cores, able = platform.cores, dict(zip((a.id for a in instance.application.actors), instance.able, strict=True))
-        unit = _COST_UNITS / max(1e-9, float(instance.core_cost.sum()))
-        used = [cp.new_bool_var("") for _ in cores]
-        self.cost = sum(round(cost * unit) * var for cost, var in zip(instance.core_cost.tolist(), used, strict=True))
         self.on = {actor: {cores[p].id: cp.new_bool_var("") for p in able[actor]} for actor in network.actors}
         for places in self.on.values():
             cp.add_exactly_one(places.values())
-            roomiest = max(places, key=lambda core: platform.memories[local_memory(core)] or 0)
-            for core, place in places.items():
-                cp.add_hint(place, core == roomiest)  # one core alone may do
-            for var, core in zip(used, cores, strict=True):
-                if core.id in places:
-                    cp.add_implication(places[core.id], var)
         ticks = {actor.id: actor.ticks for actor in instance.application.actors}
         self.busiest = cp.new_int_var(0, 2 * instance.never, "")
         for core in cores:

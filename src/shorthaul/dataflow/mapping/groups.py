@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,12 +86,11 @@ def groups_of(instance: Instance) -> Groups:
 def mappings_of_firings(instance: Instance, groups: Groups, most: int) -> tuple[IntArray, IntArray]:
     """Return at most so many places of expanded actors to start from, and for each the decision on all channels.
 
-    Runs of actors along the channels on every number of cores; and all firings in runs, on every number of cores.
+    All firings are in runs, on every number of cores.
     """
-    whole = _parts(instance, groups)
-    mappings = np.concatenate((whole, *(_runs(instance, groups),) * 2))
-    local = [DECISIONS.index("PROD")] * (len(mappings) - (len(mappings) - len(whole)) // 2)
-    decisions = np.array([*local, *[DECISIONS.index("CONS")] * (len(mappings) - len(local))])
+    runs = _runs(instance, groups)
+    mappings = np.concatenate((runs, runs))
+    decisions = np.repeat([DECISIONS.index("PROD"), DECISIONS.index("CONS")], len(runs))
     chosen = np.unique(np.linspace(0, len(mappings) - 1, min(most, len(mappings))).astype(np.int64))
     return mappings[chosen], decisions[chosen]
 
@@ -124,45 +122,3 @@ def _nearest(groups: Groups, group: int, place: int) -> int:
     """Return the place, or the first that the group can have."""
     able = groups.able[group, : groups.able_count[group]]
     return place if place in able else int(able[0])
-
-
-def _parts(instance: Instance, groups: Groups) -> IntArray:
-    """Return mappings of expanded actors to 2, 3, ... cores: runs of actors along the channels, of about the same work.
-
-    Each is on cores in the order of the platform, and from the dearest down.
-    """
-    actors = instance.application.actors
-    edges = {(groups.of[2][a], groups.of[2][b]) for a, b in zip(instance.src, instance.dst, strict=True)}
-    order = _along(len(groups.first[2]), sorted((int(a), int(b)) for a, b in edges if a != b))
-    work = np.zeros(len(order))
-    for group, actor in zip(groups.of[2], actors, strict=True):
-        work[group] += min(actor.ticks.values())
-    ends = np.cumsum(work[order])
-    cores = np.arange(len(instance.core_tile))
-    found = []
-    for count in range(2, len(cores) + 1):
-        part = np.minimum(((ends - work[order] / 2) * count / max(ends[-1], 1)).astype(np.int64), count - 1)
-        for ranking in (cores, np.argsort(-instance.core_cost, kind="stable")):
-            mapping = np.empty(len(order), np.int64)
-            mapping[order] = ranking[part]
-            for group in range(len(order)):
-                mapping[group] = _nearest(groups, group, int(mapping[group]))
-            found.append(mapping)
-    return np.array(found).reshape(-1, len(order))
-
-
-def _along(n: int, edges: Sequence[tuple[int, int]]) -> IntArray:
-    """Return the nodes depth first, each after what leads to it where there is no cycle."""
-    into: dict[int, list[int]] = {}
-    for source, target in edges:
-        into.setdefault(target, []).append(source)
-    order: dict[int, None] = {}
-    for root in range(n):
-        path = [root]
-        while path:
-            above = next((a for a in into.get(path[-1], ()) if a not in order and a not in path), None)
-            if above is None:
-                order.setdefault(path.pop())
-            else:
-                path.append(above)
-    return np.array(list(order), np.int64)

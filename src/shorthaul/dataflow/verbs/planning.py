@@ -136,9 +136,6 @@ def plan(
         front = (min(front, key=lambda point: (point.costs[first], point.costs)),)
     passed = [those for point, those in kept.values() if any(point is shown for shown in front)]
     report = with_remarks(check_front(application, machine, front), application, machine, [point.xi for point in front])
-    if problem.deadline is not None and options.deadline is None:
-        asked_for = f"no point is longer than {problem.deadline} ticks, as the input asks; --deadline overrides it"
-        report = dataclasses.replace(report, remarks=(*report.remarks, asked_for))
     least: list[float] = [min(point.objectives[k] for point in front) for k in range(3)]
     is_best = is_complete or (len(front) == 1 and tuple(least) == ideal)
     if front[0].latency is not None:
