@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
@@ -48,10 +48,12 @@ def keywords_text(engine: str) -> str:
     """Return the content of the engine's ``keywords.py``: what verbs share, as their options do, then each verb's."""
     made = verbs(engine)
     known = {kind: _named(kind) for kind in SEARCHES}
+    explicit = {item.name for verb in made.values() for item in verb.explicit}
     classes = []
     for kind in _shared(made.values()):
-        classes.append(_class(*_named(kind), [kind], known, f"What verbs with ``{kind.__name__}`` take."))
-        known[kind] = _named(kind)
+        shared = _named(kind, explicit)
+        classes.append(_class(*shared, [kind], known, f"What verbs with ``{kind.__name__}`` take."))
+        known[kind] = shared
     for name, verb in made.items():
         words = {word.name: word.annotation for word in verb.keywords()}
         title = f"The keywords of ``{name}``."
@@ -81,9 +83,9 @@ def _ancestry(kind: type) -> list[type]:
     return [base for base in kind.__mro__ if is_dataclass(base)]
 
 
-def _named(kind: type) -> tuple[str, Words]:
-    """Return the name and the keywords of the class for an option dataclass."""
-    words = {field.name: annotation(field) for field in fields(kind)}
+def _named(kind: type, explicit: Container[str] = ()) -> tuple[str, Words]:
+    """Return the name and the keywords of the class for an option dataclass, without the arguments of verbs."""
+    words = {field.name: annotation(field) for field in fields(kind) if field.name not in explicit}
     return kind.__name__.removesuffix("Options") + "Keywords", words
 
 

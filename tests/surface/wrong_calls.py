@@ -55,6 +55,7 @@ ARRAYS: tuple[npt.NDArray[Any] | object, ...] = (
 )  # fmt: skip
 OWN: dict[str, tuple[object, ...]] = {
     "plan": PLANS,
+    "layout": PLANS,
     "values": ARRAYS,
     "queries": ARRAYS,
     "sizes": ARRAYS,

@@ -12,7 +12,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from shorthaul.core.arguments import public
-from shorthaul.core.errors import InputError
 from shorthaul.core.options import Options, option
 from shorthaul.core.searching.ending import ENDING, ENDING_COMMANDS, is_processor_time, use_processor_time
 from shorthaul.core.searching.progress import Progress
@@ -69,14 +68,7 @@ class Search:
         memory_limit: str | None = None,
         is_command: bool = False,
     ) -> None:
-        for name, value, allowed, is_right in (
-            ("effort", effort, "above 0, up to 1000000000", effort is None or 0 < effort <= 1e9),
-            ("time_limit", time_limit, "above 0, up to 1000000000", time_limit is None or 0 < time_limit <= 1e9),
-            ("seed", seed, "from 0 to 2^63 - 1", 0 <= seed < 2**63),
-            ("workers", workers, "from 1 to 1024", workers is None or 1 <= workers <= 1024),
-        ):
-            if not is_right:
-                raise InputError("is out of range", place=name, value=value, allowed=allowed)
+        TaskSearchOptions(effort=effort, time_limit=time_limit, seed=seed, workers=workers)  # refuses what is wrong
         self.effort = effort
         self.time_limit = time_limit
         self.seed = seed
@@ -432,7 +424,7 @@ class SearchOptions(Options):
     time_limit: float | None = option(
         None, "End the whole command within this many seconds, with the best answer so far.", above=0, most=1e9
     )
-    seed: int = option(0, "The seed of every random choice.", least=0)
+    seed: int = option(0, "The seed of every random choice.", least=0, most=2**63 - 1)
     memory_limit: str | None = option(
         None,
         "Most memory of all processes, as in 800M or 4G; beyond it the search ends (commands: most of what is free).",
@@ -459,7 +451,7 @@ class SearchOptions(Options):
 class TaskSearchOptions(SearchOptions):
     """A search in tasks, which run on processes of this machine or on a cluster. Their number changes no answer."""
 
-    workers: int | None = option(None, "Processes to use (default: one per core).", least=1)
+    workers: int | None = option(None, "Processes to use (default: one per core).", least=1, most=1024)
     cluster: str | None = option(
         None, "Run on a Dask cluster instead: the scheduler's address, or 'local' (extra [cluster])."
     )

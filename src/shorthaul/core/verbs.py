@@ -56,8 +56,8 @@ class Plans(Generic[PlanT, T]):
     table: Callable[[PlanT, T], Rows]
     proves: ClassVar[bool] = False
 
-    def read(self, given: object, workload: T) -> PlanT:
-        """Return the plan that ``given`` is, holds (a result) or names (a file); raises :class:`InputError`."""
+    def read(self, given: object, workload: T, name: str = "plan") -> PlanT:
+        """Return the plan that the argument ``name`` is, holds or names (a file); raises :class:`InputError`."""
         plan = given.plan if isinstance(given, Result) else given
         if isinstance(plan, self.model):
             return plan
@@ -67,7 +67,7 @@ class Plans(Generic[PlanT, T]):
         allowed = (
             f"a {getattr(self.model, '__name__', self.model)}, a result that holds one, or the path of a file with one"
         )
-        raise InputError("is not a plan", place="plan", value=given, allowed=allowed)
+        raise InputError("is not a plan", place=name, value=given, allowed=allowed)
 
     def packed(self, plan: Any, workload: T) -> bytes:
         """Return what a search keeps, the plan or more, as the bytes of a file."""

@@ -164,11 +164,12 @@ def test_any_layout_can_be_run_on(tmp_path: Path) -> None:
     file.write_bytes(layout_bytes(planned.plan))
     given = engine.treefix(tree, layout=file, method="convergecast")
     assert given.check.ok
+    assert engine.treefix(tree, layout=planned, method="convergecast").cost == given.cost
     assert given.cost["energy_hops"] == planned.extra["virtual_tree"]["energy_hops"]
     better = engine.treefix(tree, layout=file, method="convergecast", refine=0.05)
     assert better.cost["energy_hops"] < 0.5 * given.cost["energy_hops"]
     with pytest.raises(InputError, match="no layout of this tree"):
-        engine.treefix(generators.yule(301, 2), layout=file)
+        engine.lca(generators.yule(301, 2), [[1, 2]], layout=planned.plan)
 
 
 def test_queries_name_vertices(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ WRONG_TREES = {
     "half.json": (b'{"parent": [-1, 0, 0.5]}', ("parent[2]", "0.5")),
     "header.csv": (b"vertex\n-1\n0\n", ("line 1", "is not a number", "one vertex number per line")),
     "one-line.txt": (b"-1,0,0\n", ("line 1", "is not a number", "one vertex number per line")),
+    "empty.csv": (b"", ("has no vertex",)),
     "empty.nwk": (b"", ("offset 0", "holds no tree")),
     "utf16.nwk": ("(a,b)c;".encode("utf-16"), ("offset 0", "is not UTF-8 text")),
     "comment.nwk": (b"(a[x,b);", ("line 1 column 3 (offset 2)", "a comment is never closed")),

@@ -63,11 +63,11 @@ def _convert(workload: Any, _options: object) -> Problem | None:
 class _Plans(Plans[Plan, Problem]):
     __slots__ = ()
 
-    def read(self, given: object, workload: Problem) -> Plan:
+    def read(self, given: object, workload: Problem, name: str = "plan") -> Plan:
         """Return the plan that ``given`` is, holds or names; points alone are one too."""
         if isinstance(given, list | tuple) and given and all(isinstance(point, Point) for point in given):
             return Plan(tuple(given))
-        return super().read(given, workload)
+        return super().read(given, workload, name)
 
     def packed(self, plan: Explored, workload: Problem) -> bytes:
         """Return an exploration as the bytes of a file."""

@@ -90,7 +90,7 @@ def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Sea
             return tree_from_parents(_json_parents(data, search), forest=forest)
         if suffix in {".txt", ".csv", ".tsv", ".parents"} and is_table(data):
             return tree_of_table(data, forest=forest, search=search)
-        if head and suffix in {".txt", ".csv", ".tsv", ".parents"} and not newick:
+        if suffix in {".txt", ".csv", ".tsv", ".parents"} and not newick:
             return tree_from_parents(_text_parents(data, search), forest=forest)
         if head and not newick and _NEWICK_SIGNS.isdisjoint(data):
             value = head[:30].decode(errors="replace")

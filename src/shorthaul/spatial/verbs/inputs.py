@@ -55,6 +55,7 @@ Parents: TypeAlias = Sequence[int] | npt.NDArray[np.int64] | npt.NDArray[np.int3
 Pairs: TypeAlias = Sequence[Sequence[int]] | npt.NDArray[np.int64] | npt.NDArray[np.int32]
 Workload: TypeAlias = Tree | Source[Tree] | str | PathLike[str] | Parents | Estimator | DirectedGraph
 LayoutLike: TypeAlias = Layout | Result[Layout] | str | PathLike[str]
+LAYOUT = "The layout, a result that holds one, or the path of a file with one (default: a new one)."
 
 
 def _convert(workload: Any, options: object) -> Tree | None:

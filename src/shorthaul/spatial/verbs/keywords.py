@@ -35,7 +35,6 @@ class LayoutKeywords(PlacingKeywords, total=False):
 class MachineKeywords(LayoutKeywords, total=False):
     """What verbs with ``MachineOptions`` take."""
 
-    layout: str | PathLike[str] | None
     machine: str | PathLike[str] | None
     per_processor: int | None
     words: int

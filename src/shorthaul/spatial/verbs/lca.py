@@ -27,7 +27,7 @@ from shorthaul.spatial.formats.values import is_heading, no_vertex, rows_of_text
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import LcaOptions, TreeOptions
 from shorthaul.spatial.plan import RunExtra, VertexTable
-from shorthaul.spatial.verbs.inputs import TABLES, TREES, Pairs, Workload
+from shorthaul.spatial.verbs.inputs import LAYOUT, TABLES, TREES, LayoutLike, Pairs, Workload
 from shorthaul.spatial.verbs.planning import KIND
 from shorthaul.spatial.verbs.prices import priced
 from shorthaul.spatial.verbs.treefix import (
@@ -58,10 +58,13 @@ MESSAGE_WORDS = 2
     reading=TreeOptions,
     searching=TaskSearchOptions,
     queries="Pairs of vertices, shape (q, 2); or the path of a file of queries.",
+    layout=LAYOUT,
 )
 def lca(
     workload: Workload,
     queries: Pairs | str | PathLike[str] | None = None,
+    *,
+    layout: LayoutLike | None = None,
     **keywords: Unpack[LcaKeywords],
 ) -> Result[VertexTable, RunExtra]:
     """Find the lowest common ancestor of every pair in ``queries``, shape (q, 2), on the spatial computer.
@@ -87,7 +90,7 @@ def lca(
     """
     tree, options, search, source = asked(workload, TREES, LcaOptions, keywords)
     pairs, remarks = _queries(queries, tree, options, search)
-    stored = stored_for(tree, options, search)
+    stored = stored_for(tree, layout, options, search)
     virtual = stored.virtual()
     expect_time(search)
 

@@ -26,7 +26,7 @@ from shorthaul.core.searching.threads import Threads
 from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import machine_bound
 from shorthaul.spatial.check.machine_replay import check_on_machine
-from shorthaul.spatial.formats.files import archive, load_layout
+from shorthaul.spatial.formats.files import archive
 from shorthaul.spatial.formats.machines import load_machine
 from shorthaul.spatial.formats.values import read_values
 from shorthaul.spatial.layout import orders
@@ -265,8 +265,10 @@ def _placed(
     return most, puts
 
 
-def stored_on_fabric(tree: Tree, options: MachineOptions, search: Search, light_first: Index) -> StoredTree:
-    """Return the tree as stored on the machine that the options name, with a layout from a file or a new one.
+def stored_on_fabric(
+    tree: Tree, options: MachineOptions, search: Search, light_first: Index, layout: Layout | None
+) -> StoredTree:
+    """Return the tree as stored on the machine that the options name, with the layout given or a new one.
 
     What a vertex takes of the memory is for the program to say that runs there.
     """
@@ -274,11 +276,10 @@ def stored_on_fabric(tree: Tree, options: MachineOptions, search: Search, light_
     expect_time(search)
     one = np.ones(tree.n, np.int32)
     load = Load(one, one)
-    if options.layout is None:
+    if layout is None:
         place = _placed(tree, fabric, load, options, search)[1][0][1].place
     else:
-        layout, file = load_layout(options.layout), options.layout
-        expect_layout(check_on_machine(layout, tree, fabric, load), file)
+        expect_layout(check_on_machine(layout, tree, fabric, load), options.layout)
         place = fabric.numbers(layout.x, layout.y, layout.z)
         if options.refine:
             most = options.per_processor or int(np.bincount(place).max())
@@ -289,8 +290,8 @@ def stored_on_fabric(tree: Tree, options: MachineOptions, search: Search, light_
     return dataclasses.replace(stored, fabric=fabric, place=place[stored.vertex])
 
 
-def expect_layout(report: CheckReport, file: Path) -> None:
-    """Raise :class:`InputError` for the first violation in the check of a layout file."""
+def expect_layout(report: CheckReport, file: Path | None) -> None:
+    """Raise :class:`InputError` for the first violation in the check of a layout, or of its file."""
     for wrong in report.violations[:1]:
         raise InputError(f"is no layout of this tree: {wrong.message}", file=file, place=wrong.place)
 

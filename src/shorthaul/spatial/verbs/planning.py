@@ -25,7 +25,7 @@ from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import energy_bound
 from shorthaul.spatial.check.machine_replay import check_on_machine
 from shorthaul.spatial.check.replay import check_layout
-from shorthaul.spatial.formats.files import load_layout, tree_from_file
+from shorthaul.spatial.formats.files import tree_from_file
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost import local_messaging
 from shorthaul.spatial.layout.cost_kernels import edge_energy
@@ -40,7 +40,7 @@ from shorthaul.spatial.options import (
     TreeOptions,
 )
 from shorthaul.spatial.plan import BoundExtra, Layout, PlanExtra, RelayedCost
-from shorthaul.spatial.verbs.inputs import LAYOUTS, TREES, Workload
+from shorthaul.spatial.verbs.inputs import LAYOUTS, TREES, LayoutLike, Workload
 from shorthaul.spatial.verbs.machines import (
     SIZES,
     WEIGHTS,
@@ -142,18 +142,18 @@ def place(
     return layout, order, curve
 
 
-def place_on_machine(tree: Tree, options: MachineOptions, search: Search) -> StoredTree:
-    """Return the tree as stored with the layout that ``options`` name, in time for an answer to be written."""
+def place_on_machine(tree: Tree, options: MachineOptions, search: Search, given: LayoutLike | None) -> StoredTree:
+    """Return the tree as stored with the layout given, or a new one, in time for an answer to be written."""
     search.keep_back(tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n)
     expect_time(search)
     light_first = orders.positions(tree, "light-first")
     expect_time(search)
+    layout = None if given is None else LAYOUTS.read(given, tree, "layout")
     if expect_machine(options):
-        return stored_on_fabric(tree, options, search, light_first)
-    if options.layout is None:
+        return stored_on_fabric(tree, options, search, light_first, layout)
+    if layout is None:
         return _refined(store(tree, place(tree, options, search, light_first)[0], light_first), options, search)
-    layout, file = load_layout(options.layout), options.layout
-    expect_layout(check_layout(layout, tree), file)
+    expect_layout(check_layout(layout, tree), options.layout)
     stored = store(tree, layout, light_first)
     return _refined(stored, options, search) if options.refine else stored
 

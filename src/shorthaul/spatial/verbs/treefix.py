@@ -42,7 +42,7 @@ from shorthaul.spatial.layout.stored_tree import StoredTree, VirtualTree
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import METHODS, MachineOptions, TreefixOptions, TreeOptions
 from shorthaul.spatial.plan import RunExtra, VertexTable
-from shorthaul.spatial.verbs.inputs import TABLES, TREES, Workload
+from shorthaul.spatial.verbs.inputs import LAYOUT, TABLES, TREES, LayoutLike, Workload
 from shorthaul.spatial.verbs.planning import KIND, place_on_machine
 from shorthaul.spatial.verbs.prices import bounded, priced
 from shorthaul.spatial.verbs.wafers import expect_one_wave, write_treefix
@@ -60,10 +60,11 @@ AnyReplay = Replay | MachineReplay
 Run = tuple[Machine, AnyReplay | None, Values]
 
 
-def stored_for(tree: Tree, options: MachineOptions, search: Search) -> StoredTree:
-    """Return the tree as stored with the layout that ``options`` name; if it is refined, for short chains too."""
-    stored = place_on_machine(tree, options, search)
-    if options.layout is not None or options.refine == 0 or stored.fabric is not None:
+def stored_for(tree: Tree, layout: LayoutLike | None, options: MachineOptions, search: Search) -> StoredTree:
+    """Return the tree as stored with the layout given, or a new one; if that is refined, for short chains too."""
+    given = options.layout if layout is None else layout
+    stored = place_on_machine(tree, options, search, given)
+    if given is not None or options.refine == 0 or stored.fabric is not None:
         return stored
     expect_time(search)
     return with_middles(stored)
@@ -187,12 +188,14 @@ def _fastest(method: str, run: Callable[[str], Run], search: Search, n: int) -> 
     searching=TaskSearchOptions,
     values="One number per vertex, shape (n,) or (n, words); or the path of a NumPy or text file (default: all 1).",
     operator="Any associative operator, in place of ``op``.",
+    layout=LAYOUT,
 )
 def treefix(
     workload: Workload,
     values: Sequence[int] | npt.NDArray[np.int64] | npt.NDArray[np.float64] | str | PathLike[str] | None = None,
     *,
     operator: Operator | None = None,
+    layout: LayoutLike | None = None,
     **keywords: Unpack[TreefixKeywords],
 ) -> Result[VertexTable, RunExtra]:
     """Run a treefix sum on the spatial computer: for every vertex the sum over its subtree, or from the root to it.
@@ -224,7 +227,7 @@ def treefix(
     if options.direction == "up" and not chosen.commutative:
         what, cure = "is not commutative, which sums over subtrees need", "use --direction down, or another operator"
         raise InputError(what, place="--op", value=chosen.name, cure=cure)
-    stored = stored_for(tree, options, search)
+    stored = stored_for(tree, layout, options, search)
     virtual = stored.virtual()
     expect_time(search)
     held = np.empty_like(given)
