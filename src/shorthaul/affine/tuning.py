@@ -70,8 +70,8 @@ MADE_SHARE = (0.5, 0.8)
 KNOWN_SHARE = 0.25
 #: The effort for counting inputs beside that of the search; not varied.
 INPUTS_EFFORT = 1.0
-#: The same for sums that wait, which take 0.01 to 0.2 and are the best of attention: with effort of the search,
-#: hidden_markov_batch, squeeze_excite and training_step had 0.4 to 0.8 of their bounds (effort of 1).
+#: The same for sums that wait, which take 0.01 to 0.2 and are the best of attention, and for rounds: with effort of
+#: the search, hidden_markov_batch, squeeze_excite and batched_lstm had 0.1 to 0.8 of their bounds (0.3 and 1).
 WAITING_EFFORT = 0.25
 #: Shares of what is left for the arguments of the lower bound, and then for the derived order.
 LOWER_SHARE = 0.55

@@ -32,8 +32,8 @@ from shorthaul.affine.bounds.lifetime import (
     layers,
     moments,
     phases,
+    rounds,
     single_events,
-    successive_chains,
     wavefront,
 )
 from shorthaul.affine.bounds.lifetime.read_again import in_partitions, in_phases
@@ -269,11 +269,11 @@ _INTERVALS = Family(intervals.intervals, wavefront.sub_bound)
 _CROSSINGS = Family(crossing_scans.crossings, crossing_scans.sub_bound)
 _PHASES = Family(phases.phases, phases.sub_bound, rest=remaining)
 _SINGLE = Family(single_events.phases_of_single_events, phases.sub_bound, rest=remaining)
-_SUCCESSIVE = Family(successive_chains.successive_chains, phases.sub_bound)
+_ROUNDS = Family(rounds.rounds, phases.sub_bound, rest=remaining)
 _HOURGLASSES = Family(hourglass.hourglasses, hourglass.sub_bound, has_value=False)
 _CONES = Family(cones.cones, cones.sub_bound, has_value=False)
-_LISTED = (_LAYERS, _ALTERNATING, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SINGLE, _SUCCESSIVE)
-_TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _ALTERNATING, _INTERVALS, _PHASES, _SINGLE, _SUCCESSIVE)
+_LISTED = (_LAYERS, _ALTERNATING, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SINGLE, _ROUNDS)
+_TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _ALTERNATING, _INTERVALS, _PHASES, _SINGLE, _ROUNDS)
 _PUBLISHED = (_LAYERS, _WAVEFRONTS)
 _BALANCED = partial(stencil_levels.sub_bound, balanced=True)
 _COUPLED = Family(coupled.coupled, _BALANCED, has_value=False)
@@ -348,6 +348,9 @@ def _pool(
     together = frozenset(name for item in fields for name in item.item.statements)
     levels = found(Family(partial(columns.stencils, without=together), count, has_value=False))
     doubled = found(_CONES) if symmetric else []
+    if symmetric and rounds.are_in_steps(flow):
+        with charged_to(search.beside(WAITING_EFFORT)):
+            early |= {_ROUNDS: until_out_of_effort(_ROUNDS.arguments(flow, where))}
     covered = frozenset(name for item in levels if item.item.covers for name in item.item.statements)
     with charged_to(search.part(FAMILY_SHARE)):
         pool = partitions(flow, where, sizes, symmetric=symmetric, without=covered)
@@ -359,7 +362,7 @@ def _pool(
     tried = [family for family in _TRIED if (symmetric or family in _PUBLISHED) and family not in early]
     lifetime = early | {family: found(family, 1.0 if family is tried[-1] else FAMILY_SHARE) for family in tried}
     listed = [item for family in _LISTED for item in lifetime.get(family, ())]
-    if symmetric and not early:  # groups of statements that were not reached, with what the others have left
+    if symmetric and _PHASES not in early:  # groups of statements that were not reached, with what the others have left
         with charged_to(search):
             groups = groups_of_statements(flow, where, sizes, symmetric=True, without=covered)
             late = list(with_ends((item for item in groups if id(item) not in known), flow))

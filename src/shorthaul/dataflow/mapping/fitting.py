@@ -29,7 +29,8 @@ def fitting(instance: Instance, network: Network, tokens: Mapping[str, int], sea
     if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
         return 0
     if solver.value(excess):
-        return limit + math.ceil(solver.best_objective_bound - 1e-6)
+        lacking: int = math.ceil(solver.best_objective_bound - 1e-6)
+        return limit + lacking
     model.cp.add(excess == 0)
     mappings = [model.mapping(solver)]
     model.cp.minimize(model.busiest)

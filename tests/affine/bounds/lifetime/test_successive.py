@@ -65,5 +65,5 @@ def test_leading_terms_and_plays(name: str) -> None:
 def test_the_proof_names_both_events() -> None:
     declared, body, *_ = PROGRAMS["layer norm"]
     proof = lower_bound(program_from_text(FRAME % (declared, body))).proof.text()
-    assert "b the last vertex of a chain of S1, b' that of one of S3" in proof
-    assert "Lemma (phases) for (b, b'], lemma (wavefront) for b'" in proof
+    assert "Events: last vertices of chains of S1, S3, one of each in every step, in this order." in proof
+    assert "intervals 1: from b' on" in proof

@@ -82,8 +82,12 @@ class Phases:
 
     events: tuple[str, ...]
     kinds: tuple[Phase, ...]
-    axis: int | None  #: the coordinate along which events follow one another
-    apart: bool = False  #: the second event is of a statement of its own
+    axis: int  #: the coordinate along which events follow one another
+
+    @property
+    def apart(self) -> bool:
+        """True if the events of a step are of several statements."""
+        return len(self.events) > 1
 
     @property
     def spill(self) -> isl.UnionSet:
@@ -321,7 +325,7 @@ def sub_bound(item: Phases, flow: DataFlow) -> SubBound:
         set_text(spill, program),
         {**facts, "per interval": sympy.Symbol("n") - S + 1},
         tuple(steps),
-        (PHASES, WAVEFRONT) if item.apart else (PHASES,),
+        (PHASES, WAVEFRONT) if any(kind.last for kind in item.kinds) else (PHASES,),
         certificate=_certificate(item, program),
     )
 
@@ -364,9 +368,8 @@ def _classes(item: Phases, kind: Phase, width: int) -> str:
 
 def _event_steps(item: Phases) -> Iterator[str]:
     if item.apart:
-        first, second = item.events
-        yield f"Events: b the last vertex of a chain of {first}, b' that of one of {second}; b is an ancestor of b'"
-        yield "(by compositions of flows)."
+        yield f"Events: last vertices of chains of {', '.join(item.events)}, one of each in every step, in this order."
+        yield "b -> b' are two that follow one another; b is an ancestor of b' (by compositions of flows)."
     else:
         yield f"Events: vertices of {item.events[0]} in steps of a loop (of chains, the last ones)."
         yield "b -> b' are two events that follow one another; b is an ancestor of b' (by compositions of flows)."
@@ -389,10 +392,6 @@ def _interval_steps(number: int, kind: Phase, program: Program) -> Iterator[str]
 
 
 def _last_steps(item: Phases) -> Iterator[str]:
-    if item.apart:
-        yield "Lemma (phases) for (b, b'], lemma (wavefront) for b': at least n - S + 1 loads of path vertices in each"
-        yield "interval. They add up, as they are disjoint in time; different pairs share no path vertex, so do theirs."
-        return
     halved = "; those of double length count half, beside vertices of their own" if item.doubled else ""
     yield (
         f"Lemma (phases): at least n - S + 1 loads of path vertices in each interval, and the intervals add up{halved}:"

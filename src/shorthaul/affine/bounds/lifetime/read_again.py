@@ -68,10 +68,15 @@ def more_in_phases(flow: DataFlow, sizes: Mapping[str, int]) -> bool:
     return in_phases(flow, sizes) > in_partitions(flow, sizes)
 
 
-def _found(flow: DataFlow) -> Iterator[Again]:
+def components(flow: DataFlow) -> dict[str, int]:
+    """Return for every statement a number of those that it needs and that need it."""
     names = [item.name for item in flow.program.statements]
     edges = [(names.index(item.source), names.index(item.sink)) for item in flow.flows if item.source is not None]
-    part = dict(zip(names, strong_components(from_edges(len(names), edges)).tolist(), strict=True))
+    return dict(zip(names, strong_components(from_edges(len(names), edges)).tolist(), strict=True))
+
+
+def _found(flow: DataFlow) -> Iterator[Again]:
+    part = components(flow)
     within = [item for item in flow.flows if item.source is not None and part[item.source] == part[item.sink]]
     others = [item for item in flow.flows if item not in within and not item.relation.is_single_valued()]
     if not others:
