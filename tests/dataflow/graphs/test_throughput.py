@@ -162,6 +162,14 @@ def test_numbers_beyond_64_bits() -> None:
     assert result.cost["period"] == 10**9 * max(result.plan.firings.values())
 
 
+def test_a_cycle_whose_ticks_pass_64_bits_has_its_ratio() -> None:
+    ticks = 2**62
+    edges = [(str(at), str((at + 1) % 12), ticks, int(at == 0)) for at in range(12)]
+    cycle = maximum_cycle_ratio([str(at) for at in range(12)], edges)
+    assert cycle is not None
+    assert cycle.ratio == 12 * ticks
+
+
 def test_documents_of_any_number_of_firings_are_analysed_and_hold_no_capacity_that_was_not_given(tmp_path) -> None:
     channel = {"id": "c", "src": "a", "dst": "b", "token_bytes": 4, "delay": 3, "produce": 9973, "consume": 9967}
     actors = [{"id": name, "kind": "actor", "tau": {"t": 2}} for name in "ab"]

@@ -230,7 +230,7 @@ def _chosen(chunks: list[_Chunk], function: str | None, done: Preprocessed) -> _
     marked = [chunk for chunk in functions.values() if "#pragma scop" in chunk.text]
     if not marked:
         if any("#pragma scop" in line for line in done.lines):
-            raise InputError("'#pragma scop' stands outside every function", cure=_CURE_MISSING)
+            raise InputError("'#pragma scop' stands outside every function", cure="write a function around it")
         if not functions:
             raise InputError("has no function", allowed="C with a function around the loop nest", cure=_CURE_MISSING)
         loops = (r"\bfor\s*\(", r"\b(while|do|goto)\b")  # the latter are refused, with their place

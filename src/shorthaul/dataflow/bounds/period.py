@@ -71,7 +71,8 @@ def maximum_cycle_ratio(
         on = events.cycle(*found)
         if not tokens[on].any():
             return None
-        best = Cycle(Fraction(int(ticks[on].sum()), int(tokens[on].sum())), tuple(nodes[v] for v in source[on]))
+        total, held = (sum(items[on].tolist()) for items in (ticks, tokens))  # integers of NumPy would wrap
+        best = Cycle(Fraction(total, held), tuple(nodes[v] for v in source[on]))
 
 
 def period_bound(net: MappedNetwork) -> Bound:
