@@ -44,6 +44,7 @@ def test_help_shows_every_keyword(engine: str, name: str, made: Verb) -> None:
     parameters = inspect.signature(function).parameters
     document = inspect.getdoc(function) or ""
     assert "Parameters\n----------" in document
+    assert getattr(getattr(shorthaul, engine), made.options.__name__) is made.options
     for word in made.keywords():
         assert word.name in parameters
         assert f"\n{word.name} : " in document

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from shorthaul.spatial.formats.decision_trees import tree_from_sklearn
     from shorthaul.spatial.formats.files import newick_from_tree, tree_from_newick
     from shorthaul.spatial.model import Grid, Tree, tree_from_parents
-    from shorthaul.spatial.options import PlanOptions
+    from shorthaul.spatial.options import (
+        BoundOptions,
+        CheckOptions,
+        LcaOptions,
+        PlanOptions,
+        SweepOptions,
+        TreefixOptions,
+    )
     from shorthaul.spatial.plan import Layout
     from shorthaul.spatial.verbs.checking import check
     from shorthaul.spatial.verbs.lca import lca
@@ -34,14 +41,20 @@ _NAMES = {
     "Operator": "shorthaul.spatial.computer.operators",
     "MachineError": "shorthaul.spatial.computer.memory",
     **dict.fromkeys(("Nodes", "Register", "Selection", "Values"), "shorthaul.spatial.computer.registers"),
-    "PlanOptions": "shorthaul.spatial.options",
+    **dict.fromkeys(
+        ("BoundOptions", "CheckOptions", "LcaOptions", "PlanOptions", "SweepOptions", "TreefixOptions"),
+        "shorthaul.spatial.options",
+    ),
     "Layout": "shorthaul.spatial.plan",
     **dict.fromkeys(("bound", "case", "cases", "plan"), "shorthaul.spatial.verbs.planning"),
 }
 
 __all__ = [
+    "BoundOptions",
+    "CheckOptions",
     "Grid",
     "Layout",
+    "LcaOptions",
     "Machine",
     "MachineError",
     "Nodes",
@@ -49,7 +62,9 @@ __all__ = [
     "PlanOptions",
     "Register",
     "Selection",
+    "SweepOptions",
     "Tree",
+    "TreefixOptions",
     "Values",
     "bound",
     "case",

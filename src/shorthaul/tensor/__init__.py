@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shorthaul.tensor.model import CONTEST, SPEC, Machine, Operator, OperatorType, Problem, Rules, Tensor
     from shorthaul.tensor.networks.model import Network
     from shorthaul.tensor.networks.plan import NetworkPlan
-    from shorthaul.tensor.options import PlanOptions, SweepOptions
+    from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, RunOptions, SweepOptions
     from shorthaul.tensor.plan import Granularity, Plan, Subgraph
     from shorthaul.tensor.verbs.planning import bound, case, cases, check, plan, run
     from shorthaul.tensor.verbs.sweeping import sweep
@@ -30,7 +30,9 @@ _NAMES = {
     ),
     "Network": "shorthaul.tensor.networks.model",
     "NetworkPlan": "shorthaul.tensor.networks.plan",
-    **dict.fromkeys(("PlanOptions", "RuleOptions", "SweepOptions"), "shorthaul.tensor.options"),
+    **dict.fromkeys(
+        ("CheckOptions", "PlanOptions", "RuleOptions", "RunOptions", "SweepOptions"), "shorthaul.tensor.options"
+    ),
     **dict.fromkeys(("Granularity", "Plan", "Subgraph"), "shorthaul.tensor.plan"),
     **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run"), "shorthaul.tensor.verbs.planning"),
     "sweep": "shorthaul.tensor.verbs.sweeping",
@@ -40,6 +42,7 @@ __all__ = [
     "CASES",
     "CONTEST",
     "SPEC",
+    "CheckOptions",
     "Granularity",
     "Machine",
     "Network",
@@ -51,6 +54,7 @@ __all__ = [
     "Problem",
     "RuleOptions",
     "Rules",
+    "RunOptions",
     "Subgraph",
     "SweepOptions",
     "Tensor",
