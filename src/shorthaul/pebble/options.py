@@ -24,6 +24,7 @@ METHODS = (
     "belady",
     "liu",
     "list-scheduling",
+    "bisection",
     "tiles",
     "beam",
     "local-search",

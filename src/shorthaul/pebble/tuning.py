@@ -394,6 +394,20 @@ BLOCKS_PATIENCE: Final = 40
 BLOCKS_ANYWHERE, BLOCKS_WIDEST, BLOCKS_OTHERWISE = 0.4, 3.5, 0.2
 #: What blocks that lead take of all that is left (`pebble_grids.py`, 0.3), and how far above the best orders are left.
 PLACED_SHARE, HOPELESS = 0.7, 1.03
+#: Bisection: clusters are cut at about this many vertices first, of nets with so many pins at most; first halves that
+#: are grown, passes of each refinement, and pins looked at per effort.
+BISECTION_SMALL: Final = 24
+BISECTION_LEAST: Final = 16
+BISECTION_PINS: Final = 60
+BISECTION_TRIES: Final = 2
+BISECTION_PASSES: Final = 2
+BISECTION_RATE: Final = 2e7
+#: Nodes and edges of one bisection per effort, at the least, and orders without a better one after which it ends.
+BISECTION_RUN_RATE: Final = 3e4
+BISECTION_PATIENCE: Final = 10
+#: Its share of all that is left after list scheduling, and how near the first order has to come for others to follow.
+BISECTION_SHARE: Final = 0.4
+BISECTION_NEAR: Final = 1.03
 #: Segments of profiles compared per effort when trees are cut.
 TREE_CUTS_RATE: Final = 1e8
 #: Partial answers kept per node of a tree, tried one after another until none has to be dropped. *

@@ -9,7 +9,8 @@ import pytest
 from tests.pebble.orders.test_belady import random_cdag
 from tests.twins import Case, assert_agree
 
-from shorthaul.graphs.csr import Csr, from_edges
+from shorthaul.graphs.csr import Csr, from_arrays, from_edges
+from shorthaul.pebble.orders.bisection import AS_THEY_ARE, FIRST_PART, GROWN
 
 
 def same_form(kernels: ModuleType, name: str) -> ModuleType:
@@ -116,6 +117,35 @@ def tiles(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return tile, growth.tile, growth.turn, growth.work, level
 
 
+def halves(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    cdag = random_cdag(rng, int(rng.integers(3, 60)))
+    n, parents, children = cdag.n, cdag.parents, cdag.children
+    of = rng.integers(0, 3, n)
+    writers, readers = np.repeat(np.arange(n), children.degrees()), children.targets
+    vertices = np.concatenate([np.arange(n), readers])
+    nets = 3 * np.concatenate([np.arange(n), writers]) + of[vertices]  # a net joins vertices of one cluster
+    joined = from_arrays(3 * n, nets, vertices)
+    back = from_arrays(n, vertices, nets)
+    nets = kernels.Nets(
+        joined.starts, joined.targets, back.starts, back.targets, np.repeat(cdag.weights, 3), rng.integers(1, 4, n)
+    )  # fmt: skip
+    arcs = kernels.Arcs(parents.starts, parents.targets, children.starts, children.targets)
+    members = cdag.order[np.argsort(of[cdag.order], kind="stable")]
+    starts = np.searchsorted(of[members], np.arange(4))
+    made = kernels.Halves(nets, arcs, of, members, starts, float(rng.choice([0.05, 0.25])), int(rng.integers(1, 4)))
+    random = same_form(kernels, "core.compiled.random_kernels").Random(int(rng.integers(99)))
+    first = rng.integers(0, 2, n).astype(np.uint8)
+    seen = []
+    for start in (AS_THEY_ARE, FIRST_PART, GROWN):
+        made.take(first, bool(rng.random() < 0.5), bool(rng.random() < 0.5))
+        at = 0
+        while at >= 0:
+            at = made.refine(start, at, 30, random)
+            seen.append((at, made.work))
+    heaviest = rng.integers(2, 9, n)
+    return np.array(made.best), seen, kernels.matched(nets, rng.permutation(n), int(rng.integers(2, 9)), heaviest)
+
+
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.pebble.orders.order_kernels", orders),
     ("shorthaul.pebble.orders.belady_kernels", replays),
@@ -123,6 +153,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.pebble.orders.list_scheduling_memory_kernels", memories),
     ("shorthaul.pebble.orders.list_scheduling_kernels", schedules),
     ("shorthaul.pebble.orders.tile_kernels", tiles),
+    ("shorthaul.pebble.orders.bisection_kernels", halves),
 ]
 
 

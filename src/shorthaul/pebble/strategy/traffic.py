@@ -16,7 +16,7 @@ from shorthaul.pebble.exact import solver as exact
 from shorthaul.pebble.local_search import annealing, rematerialisation, sequences
 from shorthaul.pebble.local_search.sequences import Game
 from shorthaul.pebble.model import Cdag
-from shorthaul.pebble.orders import belady, layer_by_layer, list_scheduling, tiles
+from shorthaul.pebble.orders import belady, bisection, layer_by_layer, list_scheduling, tiles
 from shorthaul.pebble.orders.blocks import block_orders, places
 from shorthaul.pebble.orders.blocks.block_orders import Shapes
 from shorthaul.pebble.plan import Plan
@@ -142,6 +142,10 @@ def _list_scheduling(request: Request) -> Found:
     return _list_scheduled(request, _begun(request, "list-scheduling", 0.3), request.search)
 
 
+def _bisection(request: Request) -> Found:
+    return _bisected(request, _begun(request, "bisection", 0.3), request.search)
+
+
 def _tiles(request: Request) -> Found:
     return _tiled(request, _begun(request, "tiles", 0.3), request.search)
 
@@ -246,8 +250,13 @@ def _share_of_orders(cdag: Cdag, usual: float) -> float:
 
 
 def _ordered(request: Request, best: Found, search: Search, whole: Search) -> Found:
-    """Return the best of list scheduling, blocks and tiles; blocks that lead go on with part of the ``whole``."""
+    """Return the best of list scheduling, bisection, blocks and tiles.
+
+    Bisection has part of the ``whole`` effort, and blocks that lead go on with part of it.
+    """
     best = _list_scheduled(request, best, search.part(0.3))
+    if not _is_done(request, best) and request.cdag.n > tuning.MOST_FOR_PROOFS:
+        best = _bisected(request, best, whole.part(tuning.BISECTION_SHARE))
     if not _is_done(request, best) and request.cdag.n > tuning.MOST_FOR_PROOFS:
         best = _in_blocks(request, best, search.part(tuning.BLOCKS_SHARE), whole)
     return best if _is_done(request, best) else _tiled(request, best, search.part(0.75))
@@ -257,6 +266,12 @@ def _list_scheduled(request: Request, best: Found, search: Search) -> Found:
     cdag, goal = request.cdag, int(best.bound.value)
     found = list_scheduling.plan(cdag, request.budget, search=search, incumbent=best.plan, goal=goal)
     return cheaper(cdag, best, Found(found, "list-scheduling", best.bound))
+
+
+def _bisected(request: Request, best: Found, search: Search) -> Found:
+    cdag, goal = request.cdag, int(best.bound.value)
+    found = bisection.plan(cdag, request.budget, search=search, incumbent=best.plan, goal=goal)
+    return cheaper(cdag, best, Found(found, "bisection", best.bound))
 
 
 def _in_blocks(request: Request, best: Found, search: Search, whole: Search) -> Found:
@@ -374,6 +389,7 @@ PLANNERS: dict[str, Planner] = {
     "liu": _tree_cuts,  # Liu's order of each whole tree; where it does not fit, of every piece of the cheapest cuts
     "belady": _belady,
     "list-scheduling": _list_scheduling,
+    "bisection": _bisection,
     "tiles": _tiles,
     "local-search": _local_search,
     "beam": _beam,

@@ -30,6 +30,7 @@ Method = Literal[
     "belady",
     "liu",
     "list-scheduling",
+    "bisection",
     "tiles",
     "beam",
     "local-search",

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 KIND = "shorthaul/pebble-result"
 #: The methods that depend on the seed.
-_RANDOM = ("auto", "list-scheduling", "tiles", "beam", "local-search", "exact")
+_RANDOM = ("auto", "list-scheduling", "bisection", "tiles", "beam", "local-search", "exact")
 #: The seeds of restarts are this far apart, so that those of two searches differ.
 _SEEDS_APART = 0x9E3779B97F4A7C15
 
