@@ -361,6 +361,9 @@ WORTH_JOINING = 0.01
 #: skewed coordinates load about as much, and are compared at given sizes, where borders need room
 #: (benchmarks/affine_field.py: two fields).
 ABOUT_THE_SAME = 0.95
+#: Skewed tiles that load at most this part more are taken where more statements go along their memory inside of them:
+#: vectors of coefficients cost up to 0.0008 more there where candidates are compared, and C has no rows elsewhere.
+AS_SMOOTH = 0.002
 #: Steps of work for an order of loops that may not be legal.
 STEPS_PER_ORDER = 0.01
 #: Steps of work for the loads of one policy where candidates are compared (0.14 to 0.19 ms; an LSTM, GRU, waves).

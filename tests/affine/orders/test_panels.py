@@ -17,11 +17,11 @@ from tests.affine.derived import quick, upper_of
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.triangle_blocks import blocks, largest_gap, zone_size
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.panel_policy import Cut, PanelStep
 from shorthaul.affine.orders.panels import Panels, panels
 from shorthaul.affine.orders.placement import loops
-from shorthaul.affine.orders.triangle_blocks import blocks, largest_gap, zone_size
 from shorthaul.affine.orders.triangles import row_ranges
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import upper_document

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import pytest
 from tests.affine.orders.boxes.test_boxes import replayed
 
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
+from shorthaul.affine.orders.placement import Loops
 from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.upper_bound import UpperBound, components, in_order, upper_bound
 
@@ -115,13 +117,43 @@ def test_a_coefficient_does_not_keep_a_stencil_from_skewed_tiles() -> None:
     assert str(upper_bound(program).leading) == "2*N*T/S"
 
 
-def test_a_vector_of_coefficients_does_not_keep_a_stencil_from_skewed_tiles() -> None:
-    # each of its rows is loaded as if the vector were a matrix: skewed tiles pay for it
-    step = "u[t + 1][i][j] = k[i] * (u[t][i - 1][j] + u[t][i + 1][j] + u[t][i][j - 1] + u[t][i][j + 1]);"
+def test_vectors_of_coefficients_are_held_whole_by_skewed_tiles() -> None:
+    # they take a few rows of words, so that tiles load as many as without them, to the leading term
     loops = "for (int t = 0; t < T; t++) for (int i = 1; i < N; i++) for (int j = 1; j < N; j++)"
-    program = program_from_text(
-        f"void f(int T, int N, double k[N], double u[T + 1][N + 1][N + 1]) {{ {loops} {step} }}"
-    )
+    found = []
+    for k, g in (("k[i] *", "g[j] *"), ("", "")):
+        step = f"u[t + 1][i][j] = {k} (u[t][i - 1][j] + u[t][i + 1][j]) + {g} (u[t][i][j - 1] + u[t][i][j + 1]);"
+        arrays = "double k[N], double g[N], double u[T + 1][N + 1][N + 1]"
+        program = program_from_text(f"void f(int T, int N, {arrays}) {{ {loops} {step} }}")
+        found.append(upper_bound(program).leading)
+    assert found[0] == found[1]
+
+
+def test_planes_of_a_vector_are_held_and_loaded_no_more_than_said() -> None:
+    # counted tile by tile: how often elements are first used, averaged over origins, and how many are in use at a time
+    step = "u[t + 1][i][j] = k[i] * u[t][i - 1][j] + k[i + 2] * u[t][i + 1][j] + u[t][i][j - 1] + u[t][i][j + 1];"
+    loops = "for (int t = 0; t < T; t++) for (int i = 1; i < N; i++) for (int j = 1; j < N; j++)"
+    head = "void f(int T, int N, double k[N + 2], double u[T + 1][N + 1][N + 1])"
+    program = program_from_text(f"{head} {{ {loops} {step} }}")
     (found,) = upper_bound(program).steps
     assert found.phase is not None
-    assert found.phase.is_skewed
+    (item,) = (item for item in found.phase.classes if item.across)
+    rows, sizes = found.phase.placement["S0"], {"T": 4, "N": 5}
+    every = [(t, i, j) for t in range(4) for i in range(1, 5) for j in range(1, 5)]
+    uses = [(tuple(row.at(place, sizes) for row in rows), place[1] + more) for place in every for more in (0, 2)]
+    for march in range(3):
+        tiled = tuple(at for at in range(3) if at != march)
+        order = Loops((), tiled, (march, *tiled))
+        for edges in ((2, 3), (3, 1)):
+            tiles, total = dict(zip(tiled, edges, strict=True)), 0
+            for shifts in product(*map(range, edges)):
+                grid = [(at, edge, by) for (at, edge), by in zip(tiles.items(), shifts, strict=True)]
+                times: dict[tuple[tuple[int, ...], int], list[tuple[int, ...]]] = {}
+                for place, element in uses:
+                    tile = tuple((place[at] + by) // edge for at, edge, by in grid)
+                    times.setdefault((tile, element), []).append(tuple(place[at] for at in order.inner))
+                total += len(times)
+                for (tile, _), own in times.items():
+                    alive = sum(min(o) <= min(own) <= max(o) for (other, _), o in times.items() if other == tile)
+                    assert alive <= item.live(order, 0, tiles)
+            assert total <= edges[0] * edges[1] * item.loads(order, 0, tiles, found.counts.at(sizes))

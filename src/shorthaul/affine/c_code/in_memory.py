@@ -23,7 +23,7 @@ from shorthaul.affine.orders.placement import Loops, Placement, Read, Signs, pla
 from shorthaul.affine.orders.skewing import Distance, skewed_placements
 from shorthaul.affine.orders.tile_policy import Phase, best_policy, make_phase
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.orders.upper_bound import AnyStep
+from shorthaul.affine.orders.upper_bound import AnyStep, smoothest
 from shorthaul.affine.tuning import MOST_BOX_PLACEMENTS, MOST_NEIGHBOURS, PLACEMENT_OPERATIONS
 
 #: Instances and the next ones that write what they access, by their statements.
@@ -35,7 +35,7 @@ def in_memory(plain: Step, conflicts: Conflicts, sizes: Mapping[str, int]) -> An
     reads: dict[str, Sequence[Read]] = {
         name: [item for item in plain.reads if item.sink == name] for name in plain.names
     }
-    best: Step | None = None
+    made: list[Step] = []
     with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
         following = next_writes(conflicts, plain.names)
         for phase in _phases(plain, reads, following, conflicts):
@@ -44,10 +44,11 @@ def in_memory(plain: Step, conflicts: Conflicts, sizes: Mapping[str, int]) -> An
                 continue
             every = plain.counts.distances.signs(phase.placement) | signs
             found = best_policy(phase, partial(Loops.legal, signs=every))
-            if found is not None and (best is None or found[1] < best.rate * (1 - 1e-9)):
-                best = Step(plain.names, phase, *found, plain.counts, plain.reads)
-    if best is None:
+            if found is not None:
+                made.append(Step(plain.names, phase, *found, plain.counts, plain.reads))
+    if not made:
         return None
+    best = smoothest(made)[0]
     held = limited(best, sizes)
     parameters = {name: size for name, size in sizes.items() if name != "S"}
     return held if held is not None and held.rate < best.loads(parameters, sizes["S"]) else best

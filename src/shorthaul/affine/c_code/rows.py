@@ -329,8 +329,8 @@ class _Room:
         march = len(self.order.inner) - len(self.rest)
         total = Fraction(0)
         for item, level in zip(self.phase.classes, levels, strict=True):
-            if level >= len(self.order.inner):
-                continue
+            if level >= len(self.order.inner) or (item.across and march):
+                continue  # planes that meet a step of the march are counted all
             if level > march or not item.regular:
                 return None
             total += sum((self._beyond(item, group) for group in item.groups(self.order, level)), Fraction(0))

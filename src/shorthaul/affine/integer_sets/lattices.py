@@ -60,3 +60,8 @@ def moved(by: Sequence[int]) -> isl.Map:
     names = [f"v{at}" for at in range(len(by))]
     ends = ", ".join(f"{name} + {step}" for name, step in zip(names, by, strict=True))
     return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] -> [{ends}] }}")
+
+
+def without_holes(item: isl.Set) -> isl.Set:
+    """Return a superset that is one polyhedron, whose lines have no holes."""
+    return isl.Set.from_basic_set(item.remove_divs().simple_hull())

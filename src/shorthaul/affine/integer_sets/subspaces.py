@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import gcd, lcm
+from typing import Any
 
 Row = tuple[int, ...]
 #: A basis in reduced row echelon form, its rows scaled to integers without a common divisor, leading ones positive;
@@ -129,3 +130,13 @@ def rational_solution(matrix: Sequence[Sequence[int]], goal: Sequence[int]) -> t
             return None
         result[pivot] = Fraction(row[count], row[pivot])
     return tuple(result)
+
+
+def rank(rows: Sequence[tuple[int, ...]]) -> int:
+    """Return how many of ``rows`` are independent."""
+    return len(span(rows)) if rows and rows[0] else 0
+
+
+def exact(value: Any) -> Any:
+    """Return a number that is divided by without rounding."""
+    return Fraction(value) if isinstance(value, int) else value

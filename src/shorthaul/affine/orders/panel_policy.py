@@ -21,11 +21,11 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.triangle_blocks import zone_size
 from shorthaul.affine.orders.panels import Panels, is_private, line_signs, panels, restricted
 from shorthaul.affine.orders.placement import Loops, Read, Signs
 from shorthaul.affine.orders.tile_policy import Counts, Phase, best_policy
 from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
-from shorthaul.affine.orders.triangle_blocks import zone_size
 from shorthaul.affine.orders.triangles import Triangles, mirrored, triangles
 from shorthaul.affine.orders.value_classes import value_classes
 from shorthaul.affine.tuning import COMPARED_ORDERS, COMPARED_PANEL, MOST_PANELS, POOR

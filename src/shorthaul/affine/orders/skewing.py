@@ -18,8 +18,8 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.affine.orders.chains import chain_steps, placed
 from shorthaul.affine.orders.placement import Placement, Read, Row
-from shorthaul.affine.orders.value_classes import chain_step, placed
 from shorthaul.affine.tuning import MOST_COVECTORS, MOST_SKEWS
 
 #: Entries of covectors are tried up to this size, by number of coordinates.
@@ -57,7 +57,7 @@ def skewed_placements(
         return
     made = {item.array for item in reads if item.source in placement}
     again = {(item.source, item.array): (item, placement[item.sink]) for item in reads if item.array not in made}
-    steps = [placed(rows, step) for item, rows in again.values() if (step := chain_step(item, rows))]
+    steps = [placed(rows, *step) for item, rows in again.values() if len(step := chain_steps(item, rows)) == 1]
     for chosen in best_covectors(distances, width, kept, steps):
         yield {
             name: tuple(Row(item.entries, (), item.shifts.get(name, 0)).after(places) for item in chosen)

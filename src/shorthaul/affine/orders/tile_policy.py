@@ -26,6 +26,7 @@ from shorthaul.affine.model import Statement
 from shorthaul.affine.orders.placement import Distances, Loops, Placement, Read, affine_row, function_rows
 from shorthaul.affine.orders.value_classes import INFINITE, Counted, ValueClass, value_classes
 from shorthaul.affine.tuning import (
+    AS_SMOOTH,
     COMPARED_APART,
     COMPARED_ORDERS,
     COMPARED_PANEL,
@@ -342,9 +343,9 @@ def best_policy(phase: Phase, legal: Callable[[Loops], bool] | None = None) -> t
 
 
 def _is_smoother(phase: Phase, rate: float, order: Loops, best: tuple[float, Policy]) -> bool:
-    """True if skewed tiles load as much as the best order, and more statements go along their memory inside of them."""
+    """True if skewed tiles load about what the best order does, and more statements go along memory inside of them."""
     known = best[1].order
-    same = rate <= best[0] * (1 + 1e-9) and len(order.tiled) == len(known.tiled)
+    same = rate <= best[0] * (1 + AS_SMOOTH) and len(order.tiled) == len(known.tiled)
     return same and phase.is_skewed and phase.along_memory(order) > phase.along_memory(known)
 
 

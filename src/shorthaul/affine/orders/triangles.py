@@ -18,13 +18,15 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.lattices import without_holes
+from shorthaul.affine.integer_sets.subspaces import exact
+from shorthaul.affine.integer_sets.triangle_blocks import largest_gap, zone_size
 from shorthaul.affine.orders.boxes.regions import union
 from shorthaul.affine.orders.panels import Panels, is_private
 from shorthaul.affine.orders.placement import Loops, Placement, Read, placement_map
 from shorthaul.affine.orders.tile_policy import Counts
 from shorthaul.affine.orders.tile_steps import Edge, edge_formula
-from shorthaul.affine.orders.triangle_blocks import largest_gap, zone_size
-from shorthaul.affine.orders.value_classes import Counted, ValueClass, exact, value_classes, without_holes
+from shorthaul.affine.orders.value_classes import Counted, ValueClass, value_classes
 from shorthaul.affine.tuning import ZONE_SLACKS
 
 Count = Callable[[Counted], Any]

@@ -37,6 +37,7 @@ from shorthaul.affine.orders.tile_steps import Edge, Step
 from shorthaul.affine.orders.turns import Turning, TurnsStep
 from shorthaul.affine.tuning import (
     ABOUT_THE_SAME,
+    AS_SMOOTH,
     NEAR_THE_INPUTS,
     NEGLIGIBLE,
     PLACEMENT_OPERATIONS,
@@ -243,9 +244,22 @@ def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]], kno
             seen |= turned.keys()
     if not made:
         return plain
-    best, *others = sorted(made.values(), key=lambda item: float(f"{item.rate:.9g}"))
+    best, *others = smoothest(made.values())
     near = (item for item in others if item.phase and item.phase.is_skewed and ABOUT_THE_SAME * item.rate < best.rate)
     return _in_panels(replace(best, others=tuple(near)))
+
+
+def smoothest(steps: Iterable[Step]) -> list[Step]:
+    """Return steps, best first; of skewed ones that load about the same those with most statements along memory."""
+    found = sorted(steps, key=lambda item: item.rate)
+    most = found[0].rate * (1 + AS_SMOOTH) if found else 0
+
+    def off_memory(step: Step) -> int:
+        if step.phase is None or step.policy is None or not step.phase.is_skewed or step.rate > most:
+            return 0
+        return -step.phase.along_memory(step.policy.order)
+
+    return sorted(found, key=off_memory)
 
 
 def _in_panels(step: Step) -> AnyStep:

@@ -20,12 +20,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, reduce
+from itertools import chain, combinations
 from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.integer_sets.lattices import diagonal, differences, has_remainders, moved
-from shorthaul.affine.integer_sets.subspaces import integer_solution, kernel, span
+from shorthaul.affine.integer_sets.lattices import diagonal, differences, has_remainders, moved, without_holes
+from shorthaul.affine.integer_sets.subspaces import exact, integer_solution, less, rank
+from shorthaul.affine.orders.chains import across, chain_steps, placed, sparse_places, tells_instances
 from shorthaul.affine.orders.placement import Loops, Placement, Read, Row, placement_map
 
 _SET = isl.dim_type.set
@@ -50,14 +52,13 @@ class Use:
 class Group:
     """Uses that one group makes of a value: ``reach`` says per anchored coordinate how far their offsets are apart.
 
-    ``computed`` tells that the group computes the value, ``linked`` that it has an anchor and the next one of its
-    chain; ``reach`` is that of both.
+    ``computed`` tells that the group computes the value. If the group has an anchor and one a step from it, ``reach``
+    is that of both.
     """
 
     uses: tuple[Use, ...]
     computed: bool
     reach: Mapping[int, int]
-    linked: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,9 @@ class ValueClass:
     ``kept`` tells that they are computed at their anchor, so that the group that computes a value need not load it;
     ``generators`` span the lattice of the anchors (one entry per coordinate, 0 for free ones). In a class that is not
     ``regular`` anchors do not tell values apart: nothing is kept from one instance to the next. Where ``apart`` is
-    given, values have chains of anchors, each a ``step`` of instances from the one before; ``chains`` has them by read.
+    given, a value has many anchors, those of ``chains`` by read: moved by one of ``steps`` of instances, as far
+    ``apart``, one of them may be another one. With one step they are a chain; with several they lie on the planes along
+    which the rows of ``across``, factors of coordinates, are constant.
     """
 
     name: str
@@ -79,8 +82,9 @@ class ValueClass:
     placement: Placement = field(repr=False)
     parameters: tuple[str, ...] = ()
     regular: bool = True
-    apart: tuple[int, ...] = ()
-    step: isl.Map | None = field(default=None, repr=False)
+    apart: tuple[tuple[int, ...], ...] = ()
+    across: tuple[tuple[Fraction, ...], ...] = ()
+    steps: tuple[isl.Map, ...] = field(default=(), repr=False)
     chains: Mapping[int, isl.Set] = field(default_factory=dict, repr=False)
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
@@ -100,17 +104,17 @@ class ValueClass:
         return found
 
     def _group(self, uses: Sequence[Use], inside: Sequence[int], computed: bool) -> Group:
-        linked = bool(self.apart) and not any(step for at, step in enumerate(self.apart) if at not in inside)
+        linked = [step for step in self.apart if not any(by for at, by in enumerate(step) if at not in inside)]
         reach = {}
         for at in inside:
             if at not in self.free:
                 values = [use.offsets[at] or 0 for use in uses] + ([0] if computed else [])
-                reach[at] = max(values) - min(values) + (abs(self.apart[at]) if linked else 0)
-        return Group(tuple(uses), computed, reach, linked)
+                reach[at] = max(values) - min(values) + max((abs(step[at]) for step in linked), default=0)
+        return Group(tuple(uses), computed, reach)
 
     def live(self, order: Loops, level: int, sizes: Mapping[int, Any]) -> Any:
         """Return how many values are alive at once; infinite where nothing limits them. ``sizes`` are the tiles'."""
-        if not self.regular and level < len(order.inner):
+        if (not self.regular or (level and self.across)) and level < len(order.inner):
             return INFINITE
         spacing = self.spacing(order)
         total: Any = 0
@@ -126,6 +130,8 @@ class ValueClass:
         sizes: Mapping[int, Any],
     ) -> Any:
         """Return how many anchors are between their first and last uses, at most ``reach`` apart, at one time."""
+        if self.across and inside:
+            return self._meeting(inside[1:], sizes)
         full: Any = 1
         live: Any = 1
         for at in reversed(inside):
@@ -147,6 +153,19 @@ class ValueClass:
                 full = full * (most // step if isinstance(most, int) else most / step)
         return live
 
+    def _meeting(self, inside: Sequence[int], sizes: Mapping[int, Any]) -> Any:
+        """Return at most how many planes meet a slice of a tile: no others have uses before it and after it."""
+        total: Any = 1
+        for row in self.across:
+            offsets = [sum(a * (b or 0) for a, b in zip(row, use.offsets, strict=True)) for use in self.uses]
+            length: Any = 1 + max(offsets) - min(offsets)
+            for at in (at for at in inside if row[at]):
+                if at not in sizes:
+                    return INFINITE
+                length = length + abs(row[at]) * (sizes[at] - 1)
+            total = total * length
+        return total
+
     def loads(self, order: Loops, level: int, sizes: Mapping[int, Any], count: Count) -> Any:
         """Return the average number of loads over all origins of the tile grid."""
         if not self.regular:
@@ -156,12 +175,7 @@ class ValueClass:
         for group in self.groups(order, level):
             tiles = _tiles(group.reach, sizes)
             if self.apart:
-                every, first = map(count, self.anchors(group.uses))
-                near = tiles
-                if group.linked:
-                    near = _tiles({at: reach - abs(self.apart[at]) for at, reach in group.reach.items()}, sizes)
-                    tiles = tiles - near
-                total = total + first * near + (every - first) * tiles
+                total = total + self._chained(group.uses, inside, sizes, count)
             elif not self.free:
                 total = total + count(self.values(group.uses)) * (tiles - (1 if group.computed else 0))
             else:
@@ -181,17 +195,44 @@ class ValueClass:
             total = total + whole
         return total
 
-    def anchors(self, uses: Sequence[Use]) -> tuple[Counted, Counted]:
-        """Return the anchors of ``uses``, and those without one before them in their chain."""
-        key = ("anchors", frozenset(id(use) for use in uses))
+    def _chained(self, uses: Sequence[Use], inside: set[int], sizes: Mapping[int, Any], count: Count) -> Any:
+        """Return how many tiles use values with many anchors: each tile counts at one without another before it.
+
+        Steps that lead to these cross other coordinates that are cut, or none: so what they cross is independent.
+        """
+        ends = zip(*([offset or 0 for offset in use.offsets] for use in uses), strict=True)
+        reach = {at: max(item) - min(item) for at, item in enumerate(ends)}
+        cut: dict[int, list[int]] = {}
+        crossed = [[at for at, by in enumerate(step) if by and at in sizes] for step in self.apart]
+        for number in sorted(range(len(self.apart)), key=lambda at: (len(crossed[at]), sum(map(abs, self.apart[at])))):
+            own, known = crossed[number], [*cut.values()]
+            apart = own not in known and not any(at in other for at in own for other in known)
+            if apart and inside.issuperset(at for at, by in enumerate(self.apart[number]) if by):
+                cut[number] = own
+        rest = _tiles({at: reach[at] for at in inside.difference(*cut.values())}, sizes)
+        near = {number: _tiles({at: reach[at] for at in own}, sizes) for number, own in cut.items()}
+        more = {
+            number: _tiles({at: reach[at] + abs(self.apart[number][at]) for at in own}, sizes) - near[number]
+            for number, own in cut.items()
+        }
+        total: Any = 0
+        for chosen in chain.from_iterable(combinations(cut, size) for size in range(len(cut) + 1)):
+            weight = rest
+            for number in cut:
+                weight = weight * (near[number] - more[number] if number in chosen else more[number])
+            if weight != 0:
+                total = total + weight * count(self.starts(uses, chosen))
+        return total
+
+    def starts(self, uses: Sequence[Use], steps: tuple[int, ...]) -> Counted:
+        """Return the anchors of ``uses`` with none before them along any of these ``steps``."""
+        key = ("starts", frozenset(id(use) for use in uses), steps)
         if key not in self._cache:
-            first, *others = [self.chains[id(use.read)] for use in uses]
-            for item in others:
-                first = first.union(item)
-            every = first.coalesce()
-            starts = every.subtract(every.apply(self.step)).coalesce()
-            self._cache[key] = (every,), (starts,)
-        result: tuple[Counted, Counted] = self._cache[key]
+            every = reduce(isl.Set.union, [self.chains[id(use.read)] for use in uses]).coalesce()
+            self._cache[key] = (
+                reduce(isl.Set.subtract, [every.apply(self.steps[at]) for at in steps], every).coalesce(),
+            )
+        result: Counted = self._cache[key]
         return result
 
     def values(self, uses: Sequence[Use]) -> Counted:
@@ -274,27 +315,6 @@ def _tiles(reach: Mapping[int, int], sizes: Mapping[int, Any]) -> Any:
     return tiles
 
 
-def exact(value: Any) -> Any:
-    """Return a number that is divided by without rounding."""
-    return Fraction(value) if isinstance(value, int) else value
-
-
-def without_holes(item: isl.Set) -> isl.Set:
-    """Return a superset that is one polyhedron, whose lines have no holes."""
-    return isl.Set.from_basic_set(item.remove_divs().simple_hull())
-
-
-def _sparse(anchors: Sequence[isl.Set], rows: Iterable[Sequence[Row]]) -> isl.Set | None:
-    """Return the places of anchors in the coordinates ``rows``; None where no remainders limit them."""
-    if not any(map(has_remainders, anchors)):
-        return None
-    placed = []
-    for item, places in zip(anchors, rows, strict=True):
-        parameters = tuple(item.get_var_names(isl.dim_type.param))
-        placed.append(item.apply(placement_map(item.get_tuple_name() or "", item.dim(_SET), tuple(places), parameters)))
-    return reduce(isl.Set.union, placed)
-
-
 def value_classes(
     reads: Iterable[Read],
     placement: Placement,
@@ -315,8 +335,8 @@ def value_classes(
         links = [read.anchor(row) for row in rows]
         factors = [None if item is None else item[0] for item in links]
         key: Any
-        if not _regular(factors, read, rows):
-            if read.source not in inside and chain_step(read, rows):
+        if not tells_instances(factors, read, rows):
+            if read.source not in inside and chain_steps(read, rows):
                 along = tuple((row.factors, row.parameters) for row in (*rows, *(read.rows or ())))
                 chained.setdefault((read.source, read.array, len(rows), along), []).append(read)
                 continue
@@ -332,7 +352,7 @@ def value_classes(
             key = ("kept", tuple(factors), read.source)
         else:
             key = (read.source, read.array if read.source is None else "", tuple(factors), rest)
-            if len(read.rows or ()) > _rank([item for item in factors if item is not None]):
+            if len(read.rows or ()) > rank([item for item in factors if item is not None]):
                 key = (*key, number)
         drafts.setdefault(key, []).append((read, offsets, factors))
     kept = [key for key in drafts if isinstance(key, tuple) and key[0] == "kept"]
@@ -366,61 +386,39 @@ def _sharing(reads: Sequence[Read]) -> list[list[Read]]:
     return [members for _, members in result]
 
 
-def chain_step(read: Read, rows: Sequence[Row]) -> tuple[int, ...]:
-    """Return the step between instances that read one value which is shortest in the coordinates; () if there is none.
-
-    Where they lie on a plane, as those of a vector of coefficients, every line of it counts by itself.
-    """
-    if not read.rows or _rank([row.factors for row in rows]) < len(rows[0].factors):
-        return ()
-    steps = kernel([row.factors for row in read.rows], len(rows[0].factors))
-    return min(steps, key=lambda step: sum(map(abs, placed(rows, step))), default=())
-
-
 def _in_chains(reads: Sequence[Read], placement: Placement, parameters: tuple[str, ...]) -> Iterator[ValueClass]:
     """Yield the classes of reads that are the same but for constants, together where a move of instances makes up."""
     while reads:
         first, rows = reads[0], placement[reads[0].sink]
         known = first.rows or ()
-        step = chain_step(first, rows)
-        apart, columns = placed(rows, step), tuple(zip(*(row.factors for row in known), strict=True))
+        steps = chain_steps(first, rows)
+        columns = tuple(zip(*(row.factors for row in known), strict=True))
         uses, chains, others = [], {}, []
         for read in reads:
             goal = tuple(a.constant - b.constant for a, b in zip(read.rows or (), known, strict=True))
-            turn = integer_solution(columns, goal)
-            if turn is None:
+            by = integer_solution(columns, goal)
+            if by is None:
                 others.append(read)
                 continue
-            here = (a.constant - b.constant for a, b in zip(placement[read.sink], rows, strict=True))
-            shift = [a - b for a, b in zip(here, placed(rows, turn), strict=True)]
-            turns = min(range(-4, 5), key=lambda by: sum(abs(a + by * b) for a, b in zip(shift, apart, strict=True)))
-            uses.append(Use(read, tuple(a + turns * b for a, b in zip(shift, apart, strict=True))))
-            by = [a - turns * b for a, b in zip(turn, step, strict=True)]
+            here = tuple(a.constant - b.constant for a, b in zip(placement[read.sink], rows, strict=True))
+            for step in steps:
+                ways = [tuple(a - turns * b for a, b in zip(by, step, strict=True)) for turns in range(-4, 5)]
+                by = min(ways, key=lambda way: sum(map(abs, less(here, placed(rows, way)))))
+            uses.append(Use(read, less(here, placed(rows, by))))
             chains[id(read)] = read.domain.reset_tuple_id().apply(moved(by))
         name = first.array if first.source is None else f"values of {first.source}"
-        places = _sparse([*chains.values()], [rows] * len(chains))
+        places = sparse_places([*chains.values()], [rows] * len(chains))
         anchors = tuple(zip(*(row.factors for row in rows), strict=True)) if places is None else differences(places)
         made = ValueClass(name, len(rows), frozenset(), tuple(uses), False, anchors, placement, parameters)
-        yield replace(made, apart=apart, step=moved(step), chains=chains)
+        planes = tuple(across(row, rows) for row in known) if len(steps) > 1 else ()
+        yield replace(
+            made,
+            apart=tuple(placed(rows, step) for step in steps),
+            across=planes,
+            steps=tuple(map(moved, steps)),
+            chains=chains,
+        )
         reads = others
-
-
-def placed(rows: Sequence[Row], step: Sequence[int]) -> tuple[int, ...]:
-    """Return a distance of instances in the coordinates."""
-    return tuple(sum(a * b for a, b in zip(row.factors, step, strict=True)) for row in rows)
-
-
-def _regular(factors: Sequence[tuple[int, ...] | None], read: Read, rows: Sequence[Row]) -> bool:
-    """True if value and free coordinates give the instance: what the value leaves open is open in them only."""
-    if read.rows is None:
-        return False
-    zeros = [row.factors for row in read.zeros]
-    anchored = [row.factors for row, item in zip(rows, factors, strict=True) if item is not None]
-    return _rank([*anchored, *zeros]) == _rank([*(row.factors for row in read.rows), *zeros])
-
-
-def _rank(rows: Sequence[tuple[int, ...]]) -> int:
-    return len(span(rows)) if rows and rows[0] else 0
 
 
 def _home(
@@ -469,7 +467,7 @@ def _apart(first: Sequence[_Member], second: Sequence[_Member], placement: Place
 def _computed(members: Sequence[_Member], placement: Placement) -> isl.Set | None:
     """Return where values are computed, None where no remainders limit them."""
     reads = [item for item, _, _ in members]
-    return _sparse([item.function.range() for item in reads], [placement[item.source or ""] for item in reads])
+    return sparse_places([item.function.range() for item in reads], [placement[item.source or ""] for item in reads])
 
 
 def _class_of(
@@ -492,7 +490,9 @@ def _class_of(
         places = _computed(members, placement)
     else:
         rows = [Row((0,) * len(read.rows or ()) if item is None else item) for item in factors]
-        places = _sparse([item.function.range() for item, _, _ in members], [rows] * len(members)) if regular else None
+        places = (
+            sparse_places([item.function.range() for item, _, _ in members], [rows] * len(members)) if regular else None
+        )
     if places is not None:
         generators = list(differences(places))
     names = [read.array if name is None else f"values of {name}" for name in sources]

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.affine.integer_sets.triangle_blocks import blocks, zone_size
 from shorthaul.affine.orders.panel_policy import Cut, PanelPlan
 from shorthaul.affine.orders.placement import Loops
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.orders.triangle_blocks import blocks, zone_size
 
 IntArray = npt.NDArray[np.int64]
 
