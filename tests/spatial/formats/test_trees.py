@@ -11,7 +11,7 @@ from tests.samples import samples
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InputError
 from shorthaul.spatial.formats.decision_trees import tree_from_sklearn
-from shorthaul.spatial.formats.files import newick_from_tree, tree_from_file, tree_from_newick
+from shorthaul.spatial.formats.files import newick_from_tree, table_of, tree_from_file, tree_from_newick
 from shorthaul.spatial.layout.orders import positions, sizes
 from shorthaul.spatial.model import tree_from_parents
 from shorthaul.spatial.workloads import generators
@@ -331,3 +331,15 @@ def test_a_real_phylogeny() -> None:
     tree = tree_from_newick(data)
     assert tree.n == 20603
     assert newick_from_tree(tree).strip() == data.strip()
+
+
+def test_tables_have_names_where_the_tree_has_them() -> None:
+    tree = tree_from_newick("((A,B),C_1)root;")
+    columns, rows = table_of({"parent": tree.parent, "value": np.arange(5)}, tree.labels)
+    assert columns == ("vertex", "parent", "value", "name")
+    assert [row[-1] for row in rows] == ["root", "", "A", "B", "C 1"]
+    asked = {"queries": np.array([[2, 4]]), "ancestor": np.array([0])}
+    columns, rows = table_of(asked, tree.labels)
+    assert (columns, [*rows]) == (("query", "first", "second", "ancestor", "name"), [[0, 2, 4, 0, "root"]])
+    columns, rows = table_of(asked, None)
+    assert (columns, [*rows]) == (("query", "first", "second", "ancestor"), [[0, 2, 4, 0]])

@@ -294,10 +294,17 @@ def save_arrays(path: Path, document: Mapping[str, Any], columns: Callable[[], b
         write_bytes(path, json_text(document, indent=None).encode())
 
 
-def table_of(arrays: Mapping[str, npt.NDArray[Any]]) -> Rows:
-    """Return the columns, and a row per vertex or query with its number."""
-    rows = zip(*(array.tolist() for array in arrays.values()), strict=True)
-    return ("vertex" if "parent" in arrays else "query", *arrays), ([number, *row] for number, row in enumerate(rows))
+def table_of(arrays: Mapping[str, npt.NDArray[Any]], labels: Labels | None) -> Rows:
+    """Return the columns, and a row per vertex or query with its number, and with the vertex's or answer's name."""
+    columns: dict[str, list[Any]] = {}
+    for name, array in arrays.items():
+        pair = ("first", "second") if array.ndim == 2 else (name,)
+        columns |= zip(pair, np.atleast_2d(array.T).tolist(), strict=True)
+    if labels is not None:
+        names = labels.names()
+        columns["name"] = names if "parent" in arrays else [names[vertex] for vertex in columns["ancestor"]]
+    rows = enumerate(zip(*columns.values(), strict=True))
+    return ("vertex" if "parent" in arrays else "query", *columns), ([number, *row] for number, row in rows)
 
 
 def is_numpy(data: bytes, file: Path) -> bool:

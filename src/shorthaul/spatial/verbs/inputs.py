@@ -105,7 +105,7 @@ LAYOUTS = _Layouts(
     lambda path, tree: load_layout(path),  # noqa: ARG005
     lambda layout, tree: layout_document(layout),  # noqa: ARG005
     lambda path, layout, tree: save_arrays(path, layout_document(layout), partial(layout_bytes, layout)),  # noqa: ARG005
-    lambda layout, tree: table_of(layout_arrays(layout)),  # noqa: ARG005
+    lambda layout, tree: table_of(layout_arrays(layout), tree.labels),
 )
 
 
@@ -118,5 +118,5 @@ TABLES: Plans[VertexTable, Tree] = Plans(
     _no_table,
     lambda table, tree: arrays_document(table.arrays),  # noqa: ARG005
     lambda path, table, tree: save_arrays(path, arrays_document(table.arrays), partial(archive, **table.arrays)),  # noqa: ARG005
-    lambda table, tree: table_of(table.arrays),  # noqa: ARG005
+    lambda table, tree: table_of(table.arrays, tree.labels),
 )
