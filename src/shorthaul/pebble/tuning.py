@@ -401,12 +401,12 @@ BISECTION_LEAST: Final = 16
 BISECTION_PINS: Final = 60
 BISECTION_TRIES: Final = 2
 BISECTION_PASSES: Final = 2
-BISECTION_RATE: Final = 2e7
+BISECTION_RATE: Final = 2.7e7
 #: Nodes and edges of one bisection per effort, at the least, and orders without a better one after which it ends.
-BISECTION_RUN_RATE: Final = 3e4
+BISECTION_RUN_RATE: Final = 4.5e4
 BISECTION_PATIENCE: Final = 10
 #: Its share of all that is left after list scheduling, and how near the first order has to come for others to follow.
-BISECTION_SHARE: Final = 0.4
+BISECTION_SHARE: Final = 0.45
 BISECTION_NEAR: Final = 1.03
 #: Segments of profiles compared per effort when trees are cut.
 TREE_CUTS_RATE: Final = 1e8
