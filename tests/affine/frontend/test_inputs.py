@@ -294,6 +294,11 @@ STRUCTURES = {
     "of arrays": ("typedef struct { double *u, *v; } P;\n", "P p", "p.u[i] += p.v[i]"),
     "behind a pointer": ("struct P { double *u; double *v; };\n", "struct P *p", "p->u[i] += p->v[i]"),
     "in an array": ("typedef struct P { double u, v; } P;\n", "P p[n]", "p[i].u += p[i].v"),
+    "by pointers named as fields": (
+        "typedef struct { double *u, *v; } P;\n",
+        "P *p",
+        "double *u = p->u + i; const double *w = &p->v[i]; *u += *w",
+    ),
     "by a pointer to one": ("struct P { double u, v; };\n", "struct P *p", "struct P *q = p + i; q->u += (&p[i])->v"),
 }
 
@@ -309,8 +314,20 @@ def test_structures(name: str) -> None:
     before, argument, body = STRUCTURES[name]
     made = written(f"for (int i = 0; i < n; i++) {{ {body}; }}", f"int n, {argument}", before)
     assert_same(made, written("for (int i = 0; i < n; i++) c[i] += d[i];", "int n, double c[n], double d[n]"))
-    assert set(made.arrays) == {"p_u", "p_v"}
     assert list(made.code.arguments) == ["n", "p_u", "p_v"]
+
+
+def test_structures_within_structures() -> None:
+    types = "typedef struct { double x, y; } R;\ntypedef struct Q { R u, v; struct Q *next; } Q;\n"
+    body = "for (int i = 0; i < n; i++) { Q q; R r = p[i].u; q.v = p[i].v; r.x += q.v.y * p->next->u.x; p[i].u = r; }"
+    plain = "for (int i = 0; i < n; i++) { double r = A[0][i], s = A[1][i], t = A[2][i], v = A[3][i]; r += v * c[0]; A[0][i] = r; A[1][i] = s; }"
+    made, other = written(body, "int n, Q *p", types), written(plain, "int n, double A[4][n], double *c")
+    assert [item.operations for item in made.statements] == [item.operations for item in other.statements]
+    for one, same in zip(made.statements, other.statements, strict=True):
+        assert one.domain.is_equal(same.domain)
+        assert len(one.reads) == len(same.reads)
+    assert made.code is not None
+    assert list(made.code.arguments) == ["n", "p_next_u_x", "p_u_x", "p_u_y", "p_v_x", "p_v_y"]
 
 
 def test_numbers_of_a_structure_behind_a_pointer() -> None:
@@ -424,6 +441,8 @@ def test_factors_in_subscripts_are_numbers_where_rows_need_them() -> None:
     head = "int m, int n, int T, double *x, double *y, double B[9][9]"
     body = "for (int a = 0; a < m; a++) for (int b = 0; b < n; b++) for (int k = 0; k < {1}; k++) x[a * n + b] += y[({0} * a + k) * ({0} * n + {1}) + b * {0} + k];"
     assert_same(written(body.format("S", "3"), head, "#define S 2\n"), written(body.format("2", "3"), head))
+    told = "for (int k = 0; k < 3; k++) for (int a = 0; a < m; a++) for (int b = 0; b < n; b++) {{ int row = {0} * a + 1, at = {0} * b; if (row < T && at < n) x[a * n + b] += y[(k * T + row) * n + at]; }}"
+    assert_same(written(told.format("STEP"), head, "#define STEP 2\n"), written(told.format("2"), head))
     rows = written(
         "for (int a = 0; a < m; a++) for (int b = 0; b < n; b++) x[a * LDA + b] = 0;", head, "#define LDA 64\n"
     )

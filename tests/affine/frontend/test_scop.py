@@ -141,7 +141,12 @@ def test_flattened_subscripts_are_taken_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "where"), [("j * (n + 2) + i", "n >= -2 + m"), ("j * (2 * n + 20) + j", "2n >= -20 + m")]
+    ("place", "where"),
+    [
+        ("j * (n + 2) + i", "n >= -2 + m"),
+        ("j * (2 * n + 20) + j", "2n >= -20 + m"),
+        ("((n + 1) / 2) * j + i", "m <= floor((1 + n)/2)"),
+    ],
 )
 def test_rows_with_a_border_are_long_enough_for_another_parameter(place: str, where: str) -> None:
     body = f"for (int j = 0; j < m; j++) for (int i = 0; i < m; i++) a[{place}] += b[i];"

@@ -97,7 +97,8 @@ _LEAST_SIZE: Final = 2
 def numbers_in_control(nodes: Iterable[Any], macros: Mapping[str, int], *, subscripts: bool = False) -> dict[str, int]:
     """Return the integer macros that have to be numbers: steps of loops, divisors, factors of iterators in headers.
 
-    With ``subscripts`` also factors of iterators there, which otherwise may be lengths of rows.
+    With ``subscripts`` also factors of iterators there and in what declarations set, as ``int y = i * STRIDE + k``,
+    which otherwise may be lengths of rows.
 
     Such a macro, as the edge of tiles, is its number everywhere; a loop step of 32 with bounds in a parameter T would
     be another program for every other T. So is one below 2, which is no size: ``#define RED 0``.
@@ -120,6 +121,8 @@ def numbers_in_control(nodes: Iterable[Any], macros: Mapping[str, int], *, subsc
             waiting += [(node.cond, "header"), *((item, "data") for item in rest if item is not None)]
         elif isinstance(node, c_ast.ArrayRef):
             waiting += [(node.name, "data"), (node.subscript, "subscript")]
+        elif isinstance(node, c_ast.Decl) and node.init is not None and subscripts:
+            waiting.append((node.init, "subscript"))
         else:
             if isinstance(node, c_ast.FuncCall) and where != "data" and node.args is not None:
                 numbers = node.args.exprs[1:] if getattr(node.name, "name", "") in ROUNDED else []

@@ -4,8 +4,8 @@ A subscript is a polynomial in the parameters with affine functions of the itera
 monomials form a chain 1 | m1 | m2 ..., the coefficients are the subscripts of an array with extents m1, m2/m1, ...
 (times a number that all coefficients of a monomial are multiples of), provided every inner one stays inside its
 extent. Where isl cannot prove that for all parameters, as for the row length ``lda`` of a part of a matrix, the program
-is one for those parameters only where it holds. Sums of parameters that are factors, as in ``a[i * (n + 2) + j]``, are
-tried as row lengths first, with the same condition.
+is one for those parameters only where it holds. Sums and quotients of parameters that are factors, as in
+``a[i * (n + 2) + j]`` and ``a[i * (n / 2) + j]``, are tried as row lengths first, with the same condition.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import gcd
-from typing import Any
+from typing import Any, Final
 
 import islpy as isl
 from pycparser import c_ast
@@ -27,6 +27,9 @@ from shorthaul.core.errors import InputError
 
 Monomial = tuple[str, ...]
 Polynomial = dict[Monomial, isl.PwAff]
+
+#: What is no product, and may be the length of a row.
+_OF_ROWS: Final = {"+", "-", "/", ">>"}
 
 
 def subscripts_of(uses: Sequence[tuple[Access, Names]]) -> dict[int, tuple[isl.PwAff, ...]]:
@@ -85,7 +88,7 @@ def _has_product(node: Any, names: Names) -> bool:
 
 
 def _note_rows(node: Any, names: Names, rows: dict[str, Any]) -> None:
-    """Note sums of parameters that are factors, by their text; equal ones are noted as one."""
+    """Note sums and quotients of parameters that are factors, by their text; equal ones are noted as one."""
     if isinstance(node, c_ast.ID) and node.name in names.locals:
         _note_rows(names.locals[node.name], names, rows)
     is_product = isinstance(node, c_ast.BinaryOp) and node.op == "*"
@@ -93,8 +96,8 @@ def _note_rows(node: Any, names: Names, rows: dict[str, Any]) -> None:
         factor = side
         while isinstance(factor, c_ast.Cast) or (isinstance(factor, c_ast.ID) and factor.name in names.locals):
             factor = factor.expr if isinstance(factor, c_ast.Cast) else names.locals[factor.name]
-        is_sum = isinstance(factor, c_ast.BinaryOp) and factor.op in {"+", "-"} and constant(factor, {}) is None
-        if is_sum and _is_of_parameters(factor, names) and not _is_of_parameters(other, names):
+        is_row = isinstance(factor, c_ast.BinaryOp) and factor.op in _OF_ROWS and constant(factor, {}) is None
+        if is_row and _is_of_parameters(factor, names) and not _is_of_parameters(other, names):
             value = affine(factor, names)
             rows[c_text(factor)] = next((row for row in rows.values() if affine(row, names).is_equal(value)), factor)
     for _, child in node.children():
@@ -110,7 +113,7 @@ def _is_of_parameters(node: Any, names: Names) -> bool:
 
 
 def _taken_apart(uses: Sequence[tuple[Access, Names]], rows: Mapping[str, Any]) -> dict[int, tuple[isl.PwAff, ...]]:
-    """Return the subscripts, with the sums of parameters in ``rows`` as lengths of rows."""
+    """Return the subscripts, with the sums and quotients of parameters in ``rows`` as lengths of rows."""
     polynomials = {}
     for access, names in uses:
         polynomials[id(access)] = _polynomial(access.subscripts[0], names, rows)

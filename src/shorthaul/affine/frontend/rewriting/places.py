@@ -21,7 +21,7 @@ from shorthaul.affine.frontend.polynomials import (
     times,
     with_value,
 )
-from shorthaul.affine.frontend.rewriting.trees import names_in, nodes
+from shorthaul.affine.frontend.rewriting.trees import copied, names_in, nodes
 
 _TURNED = str.maketrans("<>", "><")
 
@@ -102,6 +102,7 @@ class Values:
         self.walkers, self.kinds = walkers, kinds
         self.values: dict[str, Value | None] = {}
         self.known: dict[str, Any] = {}  # names of expressions that are no polynomials
+        self.members: dict[str, Any] = {}  # names of pointers in structures
         self.found: dict[str, Polynomial | None] = {}  # what unknown values are in the end
         self.counters: set[str] = set()
         self.idle: set[str] = set()  # numbers of iterations that no value needs
@@ -171,6 +172,8 @@ class Values:
             return self.pointer(node.expr)
         if isinstance(node, c_ast.ID):
             return self.at(node.name) if node.name in self.walkers else Value(node.name, (), {})
+        if isinstance(node, c_ast.StructRef):
+            return self._member(node)
         if isinstance(node, c_ast.UnaryOp) and node.op == "&" and isinstance(node.expr, c_ast.ArrayRef):
             return self._moved(self.pointer(node.expr.name), self.polynomial(node.expr.subscript))
         if isinstance(node, c_ast.ArrayRef) or is_read(node):
@@ -181,6 +184,17 @@ class Values:
             return self._moved(self.pointer(node.left), times(self.polynomial(node.right), 1 if node.op == "+" else -1))
         return None
 
+    def _member(self, node: Any) -> Value | None:
+        """Return where a pointer in a structure leads, ``g->u``; None if the structure is an element or walks."""
+        whole = node
+        while isinstance(whole, c_ast.StructRef):
+            whole = whole.name
+        if not isinstance(whole, c_ast.ID) or whole.name in self.walkers:
+            return None
+        text = c_text(node)
+        self.known[text], self.members[text] = whole, node
+        return Value(text, (), {})
+
     @staticmethod
     def _moved(value: Value | None, by: Polynomial) -> Value | None:
         return None if value is None else value.moved(by)
@@ -190,7 +204,7 @@ class Values:
         place = Hole(name, value.place, coord)
         if not value.array:
             return place
-        made: Any = c_ast.ID(value.array, coord)
+        made: Any = copied(self.members[value.array]) if value.array in self.members else c_ast.ID(value.array, coord)
         for row in value.rows:
             made = c_ast.ArrayRef(made, Hole(name, row, coord), coord)
         return Place("+", made, place, coord)

@@ -1,7 +1,7 @@
 """Structures of arrays, arrays of structures and pointer arithmetic, as plain arrays.
 
 ``p.x[i]`` and ``p->x[i]`` become ``p_x[i]``, ``p[i].x`` becomes ``p_x[i]``, ``*(a + i)`` becomes ``a[i]``: other names
-for the same words of memory.
+for the same words of memory. ``p[i].v.x`` becomes ``p_v_x[i]``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from shorthaul.affine.frontend.rewriting.trees import (
     element_of,
     in_blocks,
     kind_of,
+    names_in,
     nodes,
     rewritten,
     words_of,
@@ -41,6 +42,17 @@ def structures_in(items: Sequence[Any], known: Structures) -> None:
 
 def flattened(body: Any, declarations: dict[str, Any], known: Structures) -> Any:
     """Return ``body`` with plain arrays; the declarations of structures become those of their fields."""
+    while True:
+        body = _once(body, declarations, known)
+        declared = {node.name: node.type for node in nodes([body]) if isinstance(node, c_ast.Decl)}
+        whole = {name: kind for name, kind in {**declarations, **declared}.items() if _members(kind, known)}
+        used = names_in([body])  # a pointer may lead to a structure of its own kind
+        if all(isinstance(kind, c_ast.PtrDecl) and name not in used for name, kind in whole.items()):
+            return body
+
+
+def _once(body: Any, declarations: dict[str, Any], known: Structures) -> Any:
+    """Return ``body`` with structures, but not those within them, taken apart."""
     inner = {node.name: node.type for node in nodes([body]) if isinstance(node, c_ast.Decl)}
     taken = {**inner, **declarations}
     found = {name: members for name, kind in taken.items() if (members := _members(kind, known)) is not None}
@@ -62,8 +74,9 @@ def flattened(body: Any, declarations: dict[str, Any], known: Structures) -> Any
         for item in items:
             node = in_blocks(item, apart)
             is_set = isinstance(node, c_ast.Assignment) and node.op == "="
-            target = element_of(node.lvalue)[0] if is_set else node
-            name = target.name if isinstance(target, c_ast.Decl) or (is_set and isinstance(target, c_ast.ID)) else ""
+            targets = [element_of(side)[0] for side in (node.lvalue, node.rvalue)] if is_set else [node]
+            names = [item.name for item in targets if isinstance(item, c_ast.ID if is_set else c_ast.Decl)]
+            name = next((name for name in names if name in found), "")
             for at, member in enumerate(found.get(name, ())):
                 sides = (node.lvalue, node.rvalue) if is_set else (node.init,)
                 inner = [None if side is None else _member(side, at, member.name, node) for side in sides]
@@ -73,7 +86,7 @@ def flattened(body: Any, declarations: dict[str, Any], known: Structures) -> Any
                     kind = field_of(name, node.type, member)
                     word = fields[name, member.name]
                     result.append(c_ast.Decl(word, [], [], node.storage, [], kind, *inner, None, node.coord))
-            result += [] if name in found else [node]
+            result += [] if name else [node]
         return result
 
     made = rewritten(in_blocks(body, apart), lambda node: _plain(node, fields))

@@ -25,12 +25,14 @@ _LEAVES: Final = frozenset({c_ast.ID, c_ast.Constant, c_ast.IdentifierType})
 
 
 def nodes(items: Iterable[Any]) -> Iterator[Any]:
-    """Yield the nodes of syntax trees, each before those inside of it."""
+    """Yield the nodes of syntax trees, each before those inside of it; fields of structures are no names."""
     waiting = [*items][::-1]
     while waiting:
         item = waiting.pop()
         yield item
-        if type(item) not in _LEAVES:
+        if isinstance(item, c_ast.StructRef):
+            waiting.append(item.name)
+        elif type(item) not in _LEAVES:
             waiting.extend([*item][::-1])
 
 
@@ -89,7 +91,8 @@ def target_of(node: Any) -> str:
 def rewritten(node: Any, change: Callable[[Any], Any]) -> Any:
     """Return ``change`` of the tree ``node``, whose inner nodes were replaced so before, in place."""
     for name, child in node.children():
-        made = rewritten(child, change)
+        is_field = isinstance(node, c_ast.StructRef) and name == "field"
+        made = child if is_field else rewritten(child, change)
         if made is not child:
             field, bracket, place = name.partition("[")
             if bracket:
