@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.options import chosen, option, validate
+from shorthaul.core.options import FILE_OR_NAME, INTEGERS, chosen, option, validate
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     size: int = option(4, "How large.", least=1, most=9)
     curve: str = option("snake", "Which curve.", choices=("snake", "hilbert"))
+    trace: Path | None = option(None, "A file.")
+    machine: str | None = option(None, "A file or a name.", form=FILE_OR_NAME)
+    level: str | None = option(None, "Some.", form=INTEGERS)
 
     def __post_init__(self) -> None:
         validate(self)
@@ -35,3 +40,15 @@ def test_values_are_checked():
         chosen(None, Options, {"size": 10})
     with pytest.raises(InputError, match="did you mean 'hilbert'"):
         chosen(None, Options, {"curve": "hilbrt"})
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b"])
+@pytest.mark.parametrize("field", ["trace", "machine"])
+def test_what_no_file_can_be_called(field: str, name: str) -> None:
+    with pytest.raises(InputError, match=rf"{field}: is no name of a file"):
+        chosen(None, Options, {field: name})
+
+
+def test_an_array_without_axes_is_no_list() -> None:
+    with pytest.raises(InputError, match="level"):
+        chosen(None, Options, {"level": np.array(3)})

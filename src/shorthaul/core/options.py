@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import functools
 import math
 import operator
@@ -105,7 +106,8 @@ def typed_value(field: dataclasses.Field[Any], value: Any) -> Any:
 
 
 def _listed(value: Any) -> str | None:
-    if isinstance(value, Iterable) and not isinstance(value, Mapping | Set | bytes):
+    has_axes = getattr(value, "ndim", None) != 0
+    if has_axes and isinstance(value, Iterable) and not isinstance(value, Mapping | Set | bytes):
         items = [item.item() if getattr(item, "ndim", None) == 0 else item for item in value]
         if items and all(isinstance(item, int | str) and not isinstance(item, bool) for item in items):
             return ",".join(map(str, items))
@@ -170,6 +172,18 @@ def validate(options: Any) -> None:
             raise unknown_name("value", str(value), choices, place=field.name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             _validate_range(value, field)
+        if isinstance(value, Path) or field.metadata.get("form") is FILE_OR_NAME:
+            _expect_file_name(value, field.name)
+
+
+def _expect_file_name(path: Path | str, place: str) -> None:
+    """Raise :class:`InputError` for text that no file can have as its name."""
+    try:
+        os.lstat(path)
+    except (OSError, ValueError) as error:
+        if getattr(error, "errno", errno.ENAMETOOLONG) == errno.ENAMETOOLONG:
+            allowed = "up to 255 bytes between slashes, none of them 0"
+            raise InputError("is no name of a file", place=place, value=str(path)[:80], allowed=allowed) from None
 
 
 def _validate_range(value: float, field: dataclasses.Field[Any]) -> None:

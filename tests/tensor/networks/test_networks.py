@@ -371,6 +371,9 @@ def test_a_command_plans_and_checks(tmp_path: Path) -> None:
     assert done["bound"]["value"] <= done["cost"]["latency_s"]
     again = shorthaul_json("tensor", "check", "model.onnx", "plan.json", *common, "--json", cwd=tmp_path)
     assert again["cost"] == done["cost"]
+    for groups in ((), (Group((0,), (Loop(0, 0, 99),)),)):
+        broken = surface.tensor.check(tmp_path / "model.onnx", NetworkPlan(groups), machine="edge-45nm", dim="b=2,c=3")
+        assert "energy_j" not in broken.cost
     unbound = shorthaul("tensor", "plan", "model.onnx", "--machine", "tpu-v1", cwd=tmp_path)
     assert (unbound.returncode, "--dim b=1" in unbound.stderr) == (2, True)
 

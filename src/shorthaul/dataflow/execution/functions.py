@@ -100,7 +100,7 @@ class PythonFunctions:
         lacking = {name: text for name, text in wanted.items() if not callable(named.get(name))}
         if not lacking:
             return
-        spare = [name for name in named if name.startswith("fire_") and name not in wanted]
+        spare = [name for name in map(str, named) if name.startswith("fire_") and name not in wanted]
         near = nearest_name(next(iter(lacking)), spare)
         raise InputError(
             "lacks functions", place="functions", value=", ".join(lacking), nearest=near,

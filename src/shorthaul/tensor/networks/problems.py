@@ -84,7 +84,8 @@ def _problem(graph: Graph, machine: Machine) -> Problem:
             _matmul(built, node, place)
         else:
             allowed = f"MatMul, Gemm, Conv (1x1), {', '.join(sorted(VIEWS))}; {', '.join(sorted(POINTWISE))}"
-            raise InputError("is an operator that is not supported", place=place, value=node.kind, allowed=allowed)
+            cure = "name a machine (--machine): then softmax, convolutions and many more go in"
+            raise InputError("is no operator of a problem", place=place, value=node.kind, allowed=allowed, cure=cure)
     if not built.operators:
         raise InputError("has no operator that computes", place="graph", allowed="a MatMul or pointwise operator")
     return Problem(tuple(built.tensors), tuple(built.operators), machine)

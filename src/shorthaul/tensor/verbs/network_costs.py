@@ -123,9 +123,13 @@ def _passes(machine: Machine, seen: GroupReplay) -> list[tuple[LevelSection, tup
 
 
 def _energy(network: Network, machine: Machine, seen: GroupReplay) -> float | None:
-    """Return the joules of a group, None where the machine file lacks an energy that it needs."""
+    """Return the joules of a group, None where the machine file lacks an energy that it needs.
+
+    None, too, where a group breaks the rules: what it moves is not known.
+    """
+    if not seen.loads_of:
+        return None
     total = 0.0
-    # What a group moves is not known where it breaks the rules.
     for outer, (loads, (_, (_, stores))) in enumerate(zip(seen.loads_of, _passes(machine, seen), strict=False)):
         parts = [(amount, True, operand) for operand, amount in enumerate(loads)] + [(stores, False, OUTPUTS)]
         for amount, inward, operand in parts:
@@ -155,6 +159,6 @@ def cost_of(rows: list[Row]) -> Cost:
         "peak_bytes": max((row.peak for row in rows), default=0.0),
     }
     energies = [row.energy for row in rows if row.energy is not None]
-    if len(energies) == len(rows):
+    if rows and len(energies) == len(rows):
         amounts["energy_j"] = sum(energies)
     return Cost(**amounts)
