@@ -155,7 +155,9 @@ def measurements() -> str:
         engine = f"src/shorthaul/{path.stem.split('_')[0]}"
         since = _git("rev-list", "--count", f"{commit}..HEAD", "--", engine) if (ROOT / engine).is_dir() else "-"
         pages = ", ".join(pages_with(path.stem)) or "-"
-        lines.append(f"| `benchmarks/{path.stem}.py` | {day} | {commit} | {pages} | {since} |")
+        made = path.stem if (HERE / f"{path.stem}.py").exists() else path.stem.rpartition("_")[0]
+        script = f"`benchmarks/{made}.py`" + ("" if made == path.stem else f" into `{path.name}`")
+        lines.append(f"| {script} | {day} | {commit} | {pages} | {since} |")
     unkept = [path.stem for path in sorted(HERE.glob("*.py")) if not (HERE / f"results/{path.stem}.json").exists()]
     shown = [f"`benchmarks/{stem}.py` ({', '.join(pages_with(stem))})" for stem in unkept if pages_with(stem)]
     if shown:

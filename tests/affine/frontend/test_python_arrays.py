@@ -10,7 +10,7 @@ import pytest
 
 import shorthaul
 from shorthaul.affine.frontend.python.arrays import in_loops
-from shorthaul.affine.frontend.python.makers import in_usual_words
+from shorthaul.affine.frontend.python.makers import in_usual_words, with_constants
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.core.errors import InputError
 
@@ -63,6 +63,10 @@ FUNCTIONS = {
                   "  B = np.ones((i, m))\n  A[0, :], A[i, :] = A[i, :], 2 * A[0, :]\n  y[0] += B[0, 0]\n  i += 1\n"), "45 4"),
     "vectors beside products": (("def f(X, W, b, Q, z, Y):\n h = np.maximum(X @ W + b, 0)\n Y[:, :] = np.tanh(h @ Q - z)\n"
                                  " z[:] = b - Q @ z\n"), "43 35 5 55 5 45"),
+    "lists of numbers": (("def f(A, b):\n k = [[-1, 0.5], [2 / 3, -4]]\n w = np.array((1.0, 2.5, -3.0), dtype=float)\n"
+                          " for i in range(3):\n  for j in range(2):\n   A[i, j] += k[j][0] * w[i] + k[1][j] * b[i]\n"), "32 3"),
+    "numbers of the file": (("K = np.array([0.5, 2, 3])\nHALF, UNUSED = 1 / 3, 2\nALPHA = -0.5\nb = 7.0\ndef scaled(x):\n return ALPHA * x\n"
+                             "def f(a, b):\n n = len(a)\n for i in range(2, n):\n  b[i] = scaled(sum(K[k] * a[i - k] for k in range(3))) - ALPHA\n"), "7 7"),
     "added to itself": ("def f(A):\n A += A.T\n A[0, 1:] *= A[1:, 0]\n", "44"),
 }  # fmt: skip
 
@@ -76,9 +80,9 @@ def test_loops_compute_what_numpy_computes(name: str) -> None:
 
 def compare(text: str, shapes: list[tuple[int, ...]]) -> None:
     """Run a function, and the loops that it becomes, on the same arrays."""
-    (function,) = ast.parse(text).body
-    assert isinstance(function, ast.FunctionDef)
-    made = ast.unparse(in_loops(in_usual_words(function)))
+    tree = ast.parse(text)
+    *others, function = [with_constants(item, tree.body) for item in tree.body if isinstance(item, ast.FunctionDef)]
+    made = ast.unparse(in_loops(in_usual_words(function, others)))
     results = []
     for source in (text, made):
         scope: dict[str, object] = {"np": np}

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import gcd
-from typing import Any, Final
+from typing import Any
 
 import islpy as isl
 from pycparser import c_ast
@@ -27,9 +27,6 @@ from shorthaul.core.errors import InputError
 
 Monomial = tuple[str, ...]
 Polynomial = dict[Monomial, isl.PwAff]
-
-#: What is no product, and may be the length of a row.
-_OF_ROWS: Final = {"+", "-", "/", ">>"}
 
 
 def subscripts_of(uses: Sequence[tuple[Access, Names]]) -> dict[int, tuple[isl.PwAff, ...]]:
@@ -96,7 +93,9 @@ def _note_rows(node: Any, names: Names, rows: dict[str, Any]) -> None:
         factor = side
         while isinstance(factor, c_ast.Cast) or (isinstance(factor, c_ast.ID) and factor.name in names.locals):
             factor = factor.expr if isinstance(factor, c_ast.Cast) else names.locals[factor.name]
-        is_row = isinstance(factor, c_ast.BinaryOp) and factor.op in _OF_ROWS and constant(factor, {}) is None
+        is_row = (
+            isinstance(factor, c_ast.BinaryOp) and factor.op in {"+", "-", "/", ">>"} and constant(factor, {}) is None
+        )
         if is_row and _is_of_parameters(factor, names) and not _is_of_parameters(other, names):
             value = affine(factor, names)
             rows[c_text(factor)] = next((row for row in rows.values() if affine(row, names).is_equal(value)), factor)

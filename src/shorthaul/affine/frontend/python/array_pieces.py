@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shorthaul.affine.frontend.python.pieces import base_of, called_name, copied, number_of, shape_of
+from shorthaul.affine.frontend.python.pieces import Tree, base_of, called_name, copied, number_of, shape_of
 
 #: Sums along axes: operator in place, and what they are called.
 SUMS = {"sum": "sum", "mean": "sum", "max": "max", "min": "min", "amax": "max", "amin": "min", "prod": "prod"}
@@ -139,14 +139,23 @@ def stored(node: ast.expr) -> Any:
     return made
 
 
-def replaced(node: ast.expr, values: dict[str, ast.expr]) -> ast.expr:
-    """Return ``node`` with names replaced."""
+class Replaced(ast.NodeTransformer):
+    """Puts expressions in place of names, those that are set too, and of nodes themselves."""
 
-    class Put(ast.NodeTransformer):
-        def visit_Name(self, item: ast.Name) -> ast.expr:
-            return values.get(item.id, item)
+    def __init__(self, values: Mapping[Any, ast.expr]) -> None:
+        self.values = values
 
-    made: ast.expr = Put().visit(copied(node))
+    def visit(self, node: ast.AST) -> Any:
+        """Return a copy of what stands for a name or a node."""
+        made: Any = copied(self.values.get(getattr(node, "id", node)))
+        if made is not None and isinstance(made, ast.Name | ast.Subscript) and isinstance(node, ast.Name):
+            made.ctx = node.ctx
+        return self.generic_visit(node) if made is None else ast.copy_location(made, node)
+
+
+def replaced(node: Tree, values: Mapping[str, ast.expr]) -> Tree:
+    """Return a copy of ``node`` with expressions in place of names."""
+    made: Tree = Replaced(values).visit(copied(node))  # type: ignore[arg-type]
     return made
 
 

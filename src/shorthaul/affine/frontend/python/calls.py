@@ -89,7 +89,7 @@ class Plain(ast.NodeTransformer):
             made = next(f"{name}_{at}" for at in count() if f"{name}_{at}" not in self.taken)
             self.taken.add(made)
             given[name] = ast.Name(made, ast.Load())
-        return [_renamed(item, given) for item in body]
+        return [replaced(item, given) for item in body]
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """Return ``len(a)`` for ``a.size`` of a vector."""
@@ -270,18 +270,6 @@ def _without_shapes(body: Sequence[ast.stmt], given: dict[str, ast.expr]) -> lis
             place = ast.Constant(at if axis is None else axis)
             given[name.id] = ast.copy_location(ast.Subscript(shape, place, ast.Load()), item)
     return result
-
-
-def _renamed(node: ast.stmt, given: Mapping[str, ast.expr]) -> ast.stmt:
-    """Return a copy of a statement with expressions in place of names, those that it sets too."""
-
-    class Put(ast.NodeTransformer):
-        def visit_Name(self, item: ast.Name) -> ast.expr:
-            made = given.get(item.id, item)
-            return ast.Name(made.id, item.ctx) if isinstance(made, ast.Name) else copied(made)
-
-    made: ast.stmt = Put().visit(copied(node))
-    return ast.fix_missing_locations(made)
 
 
 def _bound(parameters: ast.arguments, call: ast.Call) -> dict[str, ast.expr] | None:

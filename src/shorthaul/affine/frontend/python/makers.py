@@ -10,10 +10,10 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from shorthaul.affine.frontend.python.array_pieces import nest, placed, stored, subscript
+from shorthaul.affine.frontend.python.array_pieces import Replaced, nest, placed, replaced, stored, subscript
 from shorthaul.affine.frontend.python.array_views import Views
 from shorthaul.affine.frontend.python.calls import Plain, one_by_one
-from shorthaul.affine.frontend.python.pieces import NEW, called_name, copied, fail, names_in
+from shorthaul.affine.frontend.python.pieces import NEW, called_name, copied, fail, is_number, names_in, number_of
 
 _ZERO, _ONE = ast.Constant(0.0), ast.Constant(1.0)
 _FILLED = {"zeros": _ZERO, "ones": _ONE, "empty": None}
@@ -58,6 +58,19 @@ def in_usual_words(function: ast.FunctionDef, others: Iterable[ast.FunctionDef] 
     return ast.fix_missing_locations(made)
 
 
+def with_constants(function: ast.FunctionDef, items: Iterable[ast.stmt]) -> ast.FunctionDef:
+    """Return ``function`` with the numbers, and lists of numbers, that ``items`` of its file name."""
+    own = {item.arg for item in ast.walk(function) if isinstance(item, ast.arg)}
+    own |= {item.id for item in names_in(function) if isinstance(item.ctx, ast.Store)}
+    read = {item.id for item in names_in(function)} - own
+    given = {ast.unparse(item.targets[0]): item for item in items if isinstance(item, ast.Assign)}
+    values = {name: given[name].value for name in sorted(read & given.keys())}
+    plain = {name: value for name, value in values.items() if is_number(value) and number_of(value) is None}
+    made = replaced(function, plain)
+    made.body[:0] = [copied(given[name]) for name, value in values.items() if not is_number(value) and _numbers(value)]
+    return made
+
+
 class _Words:
     """Puts one function into other words."""
 
@@ -80,15 +93,19 @@ class _Words:
 
     def _assigned(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign, value: ast.expr) -> list[ast.stmt]:
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        made = (
-            None if isinstance(node, ast.AugAssign) or not isinstance(target, ast.Name) else self._made(value, target)
-        )
+        is_new = isinstance(target, ast.Name) and not isinstance(node, ast.AugAssign)
+        numbers = _numbers(value) if is_new and not is_number(value) else {}
+        made = self._made(value, target) if isinstance(target, ast.Name) and is_new and not numbers else None
+        if numbers:
+            made = [ast.Constant(1 + max(along)) for along in zip(*numbers, strict=True)], None
         if made is None or (isinstance(value, ast.Call) and called_name(value) in NEW and len(value.args) == 1):
             return self._summed(node, value)
         extents, filling = made
         maker = ast.Attribute(ast.Name("np", ast.Load()), "empty", ast.Load())
         assert isinstance(target, ast.Name)
         result: list[ast.stmt] = [ast.Assign([target], ast.Call(maker, [ast.Tuple(extents, ast.Load())], []))]
+        for place, number in numbers.items():
+            result.append(ast.Assign([stored(subscript(target.id, [ast.Constant(at) for at in place]))], number))
         if filling is not None:
             loops: list[ast.expr] = [ast.Name(f"at_{axis}", ast.Load()) for axis in range(len(extents))]
             element = stored(subscript(target.id, loops))
@@ -172,7 +189,7 @@ class _Words:
                     body = ast.If(condition, [body], [])
                 body = ast.For(part.target, part.iter, [body], [])
             before += self.block([ast.copy_location(body, node)])
-            value = _Replaced(item, number).visit(value)
+            value = Replaced({item: number}).visit(value)
         node.value = value
         return [*before, node]
 
@@ -182,6 +199,18 @@ class _Words:
             number += 1
         self.names.add(name)
         return name
+
+
+def _numbers(node: ast.expr) -> dict[tuple[int, ...], ast.expr]:
+    """Return the numbers of lists of equal length within lists, also as NumPy is given them, by their places."""
+    if isinstance(node, ast.Call) and called_name(node) in {"array", "asarray"} and node.args:
+        node = node.args[0]
+    if not isinstance(node, ast.List | ast.Tuple):
+        return {(): node} if is_number(node) else {}
+    inner = [_numbers(item) for item in node.elts]
+    if not all(found and found.keys() == inner[0].keys() for found in inner):
+        return {}
+    return {(at, *place): item for at, found in enumerate(inner) for place, item in found.items()}
 
 
 def _generated(node: ast.AST) -> Iterator[ast.Call]:
@@ -196,14 +225,3 @@ def _generated(node: ast.AST) -> Iterator[ast.Call]:
         return
     for item in ast.iter_child_nodes(node):
         yield from _generated(item)
-
-
-class _Replaced(ast.NodeTransformer):
-    """Puts a name in the place of one call."""
-
-    def __init__(self, call: ast.Call, name: ast.Name) -> None:
-        self.call, self.name = call, name
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Return the name for the call."""
-        return self.name if node is self.call else self.generic_visit(node)

@@ -152,6 +152,12 @@ def number_of(node: ast.expr) -> int | None:
     return value if type(value) is int else None
 
 
+def is_number(node: ast.expr) -> bool:
+    """Return whether an expression is a number, or arithmetic of numbers."""
+    plain = ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | ast.Constant
+    return all(isinstance(part, plain) for part in ast.walk(node))
+
+
 def is_text(node: ast.stmt) -> bool:
     """Return whether a statement is a comment in quotes."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -17,7 +17,7 @@ from shorthaul.affine.frontend.parser import Region, Signature
 from shorthaul.affine.frontend.preprocess import Preprocessed
 from shorthaul.affine.frontend.python.array_pieces import on_arrays
 from shorthaul.affine.frontend.python.arrays import in_loops
-from shorthaul.affine.frontend.python.makers import in_usual_words
+from shorthaul.affine.frontend.python.makers import in_usual_words, with_constants
 from shorthaul.affine.frontend.python.pieces import (
     KEYWORDS,
     NEW,
@@ -72,8 +72,9 @@ def python_region(text: str, *, function: str | None = None) -> Region:
         raise InputError(f"is not Python: {told}", place=f"line {line} column {column}", cure=cure) from None
     except MemoryError:  # so Python's parser calls what is nested too deeply
         raise RecursionError from None
-    chosen = _chosen(tree, function)
-    others = [item for item in tree.body if isinstance(item, ast.FunctionDef) and item is not chosen]
+    chosen = with_constants(_chosen(tree, function), tree.body)
+    functions = [item for item in tree.body if isinstance(item, ast.FunctionDef) and item.name != chosen.name]
+    others = [with_constants(item, tree.body) for item in functions]
     return _Translator(tree, in_loops(in_usual_words(chosen, others))).region(text)
 
 

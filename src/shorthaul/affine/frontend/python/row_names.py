@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from shorthaul.affine.frontend.python.array_pieces import is_new
-from shorthaul.affine.frontend.python.pieces import assigned_names, base_of, copied, names_in
+from shorthaul.affine.frontend.python.array_pieces import Replaced, is_new
+from shorthaul.affine.frontend.python.pieces import assigned_names, base_of, names_in
 
 
 def without_row_names(function: ast.FunctionDef, ranks: Mapping[str, int]) -> None:
@@ -31,7 +31,7 @@ def without_row_names(function: ast.FunctionDef, ranks: Mapping[str, int]) -> No
             changed = {each for one in rest for inner in ast.walk(one) for each in assigned_names(inner)}
             plain = {each for one in rest for inner in ast.walk(one) for each in _set(inner)}
             if elsewhere == 1 and not changed & {each.id for each in names_in(item.value)} and name not in plain:
-                items[at:] = [_Writer(name, item.value).visit(one) for one in rest]
+                items[at:] = [Replaced({name: item.value}).visit(one) for one in rest]
 
 
 def _count(node: ast.AST, name: str) -> int:
@@ -51,18 +51,3 @@ def _named(item: ast.stmt, ranks: Mapping[str, int]) -> str:
     is_part = isinstance(base, ast.Name) and 0 < len(subscripts) < ranks.get(base.id, 0)
     is_plain = not any(isinstance(one, ast.Slice) or is_new(one) for one in subscripts)
     return item.targets[0].id if is_part and is_plain else ""
-
-
-class _Writer(ast.NodeTransformer):
-    """Writes a part of an array in place of its name."""
-
-    def __init__(self, name: str, value: ast.expr) -> None:
-        self.name, self.value = name, value
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id != self.name:
-            return node
-        made = ast.copy_location(copied(self.value), node)
-        if isinstance(made, ast.Subscript):
-            made.ctx = node.ctx
-        return made

@@ -91,8 +91,7 @@ def target_of(node: Any) -> str:
 def rewritten(node: Any, change: Callable[[Any], Any]) -> Any:
     """Return ``change`` of the tree ``node``, whose inner nodes were replaced so before, in place."""
     for name, child in node.children():
-        is_field = isinstance(node, c_ast.StructRef) and name == "field"
-        made = child if is_field else rewritten(child, change)
+        made = child if name == "field" else rewritten(child, change)
         if made is not child:
             field, bracket, place = name.partition("[")
             if bracket:
