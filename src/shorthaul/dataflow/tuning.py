@@ -69,13 +69,13 @@ TILE_SET_UNITS = ((256, 2**17), (128, 2**18))
 TILE_SET_WIDTH, TILE_SET_NARROWING, TILE_SET_WIDEST = 4, 0.8, 50.0
 #: Share of the effort left for a first try of what crossbars carry, and of what memories hold (first, where buffers
 #: take so much of all memories), and the longest step from one period to the next.
-TILE_SET_TRIAL, TILE_SET_FULL, TILE_SET_STEP = 0.15, 1.1, 0.12
+TILE_SET_TRIAL, TILE_SET_FULL, TILE_SET_STEP = 0.15, 1.1, 0.25
 #: Entries of rows that are filled (0.3 to 0.5 ns each), entries of linear programs, and looks (sobel) in an effort; of
 #: rows at once.
 TILE_SET_CELLS, PROGRAM_ENTRIES, LOOKS_AT_TILES, TILE_SET_STEPS = 3e9, 1.2e7, 2.5e3, 60_000_000
 #: Share of the effort left for sets of actors in tiles after the loads of tiles, and of that for all cores together: of
-#: bounds alone, and beside a plan, where core costs of wide gaps matter.
-TILE_SET_SHARE, ALL_CORES_SHARE = (0.6, 0.9), (0.6, 0.4)
+#: bounds alone, and beside a plan, where core costs of wide gaps matter; but up to a share, an effort at least.
+TILE_SET_SHARE, ALL_CORES_SHARE, ENOUGH_FOR_ALL_CORES = (0.6, 0.9), (0.6, 0.4), (0.8, 0.12)
 #: Least effort for bounds of a plan: below, the solvers take longer to import.
 LEAST_BOUND_EFFORT = 0.02
 #: The effort that they have at least then (sobel, 14 core costs: 0.03), and what sets in tiles are not tried below.

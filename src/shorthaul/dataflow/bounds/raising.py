@@ -124,7 +124,8 @@ def with_tile_sets(
         return bounds
     total = max(cost for cost, _ in bounds.period_at_cost)
     least = min(known.values()) if known else math.inf
-    part = search.part(tuning.ALL_CORES_SHARE[known is not None])
+    share, enough = tuning.ALL_CORES_SHARE[known is not None], tuning.ENOUGH_FOR_ALL_CORES
+    part = search.part(max(share, min(enough[0], enough[1] / max(search.left(), enough[1]))))
     bounds = with_sets(contents, bounds, part, {total: least})
     proven = max((proof["period"] for proof in bounds.proofs if proof["core_cost"] == total), default=0)
     if proven > bounds.period.value:

@@ -106,8 +106,6 @@ class Program:
             (self.cheaper, -1.0, buffer, self.buffer_ticks),
         ):
             bound = centre / PARTS + sign * width * step
-            if variables is self.cheaper:
-                bound = np.maximum(bound, 0.0)
             for variable, cost in zip(variables, (sign * bound).tolist(), strict=True):
                 self.objective.SetCoefficient(variable, cost)
 
