@@ -93,6 +93,26 @@ def test_a_window_as_wide_as_a_parameter_is_one_pass(radius: int) -> None:
     assert loads <= here.value(sizes) < 1.2 * 60 * 45
 
 
+@pytest.mark.parametrize("window", quick((2, 3), (3,)))
+def test_sums_of_every_second_value_are_one_pass(window: int) -> None:
+    """Halved along one axis, then along the other: where sums end decides where they stand, at half steps."""
+    program = program_from_text(f"""void f(int n, int m, double A[2 * n + 2][2 * m + 2], double B[2 * n + 2][m], double C[n][m]) {{
+#pragma scop
+      for (int i = 0; i < 2 * n + 2; i++) for (int j = 0; j < m; j++) {{
+        double s = 0; for (int k = 0; k < {window}; k++) s += A[i][2 * j + k]; B[i][j] = s; }}
+      for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) {{
+        double s = 0; for (int k = 0; k < {window}; k++) s += B[2 * i + k][j]; C[i][j] = s; }}
+#pragma endscop
+    }}""")
+    flow, sizes = flow_dependences(program), {"n": 12, "m": 9, "S": 60}
+    made = Boxes(flow, sizes, ()).of(item.name for item in program.statements)
+    assert made is not None
+    here = UpperBound(program, (made,))
+    loads, _ = replayed(here, flow, sizes)
+    inputs = (2 * 12 + 2) * (2 * 9 + window - 2)
+    assert inputs <= loads <= here.value(sizes) < 1.1 * inputs
+
+
 def test_what_is_read_in_windows_stands_in_their_middle() -> None:
     """Costs of matches, summed over 5 x 5: at the first place of the window four rows and columns more count."""
     program = program_from_text("""void f(int h, int w, int d, double L[h][w], double R[h][w + d], double c[h][w][d], double s[h][w][d]) {

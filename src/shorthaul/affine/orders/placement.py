@@ -211,11 +211,13 @@ def placements(
     reads: Mapping[str, Sequence[Read]],
     start: str | None = None,
     wanted: Callable[[Placement], bool] | None = None,
+    *,
+    in_turns: bool = True,
 ) -> Iterator[Placement]:
     """Return placements of the statements ``names`` in the space of the deepest one, the most natural ones first.
 
     Every one is ``wanted``, by default that it has a legal order of its coordinates. With ``start``, one of the
-    deepest, the space is that of its loops.
+    deepest, the space is that of its loops. Statements of one depth may also be ``in_turns``.
     """
     wanted = distances.orderly if wanted is None else wanted
     flow = distances.flow
@@ -234,7 +236,7 @@ def placements(
             following += [{**partial, chosen.name: rows} for rows in options]
         found = list(islice((item for item in following if wanted(item)), MOST_PLACEMENTS))
     yield from found
-    if len(names) > 1 and all(len(item.iterators) == len(root.iterators) > 0 for item in statements):
+    if in_turns and len(names) > 1 and all(len(item.iterators) == len(root.iterators) > 0 for item in statements):
         yield levels(statements)
 
 
@@ -278,7 +280,7 @@ def options_beside(
 ) -> Iterator[tuple[Row, ...]]:
     """Return ways to place one more statement: where its values are used, made or shared, or as its loops are."""
     own = loops(statement)
-    drafts: list[list[Row | None]] = []
+    drafts, inmost = list[list[Row | None]](), list[list[Row | None]]()
     for other, rows in partial.items():
         uses = [item for item in reads[other] if item.source == statement.name and item.rows is not None]
         before = [[_anchor(row, use) for row in rows] for use in uses]
@@ -287,6 +289,7 @@ def options_beside(
             [row.after(item.rows or ()) for row in rows] for item in known if item.source == other
         ]
         drafts += [*_beyond(before, min), *before, *_beyond(after, max), *after]
+        inmost += [_inmost(rows, own) for rows in after if any(row and _is_strided(row) for row in rows)]
         if any(row is None for rows_before in before for row in rows_before):
             drafts.append([_window_start(flow, statement, {other: rows}, at) for at in range(width)])
         drafts += [
@@ -300,6 +303,7 @@ def options_beside(
     )
     if not any(item.source == statement.name for other in partial for item in reads[other]):
         drafts[:0] = filter(any, _behind(flow, statement, partial, reads))
+    drafts += inmost
     if len(own) == width:
         drafts.append(list(own))
     drafts.append(_by_name(statement, partial, flow))
@@ -327,6 +331,21 @@ def _by_name(statement: Statement, partial: Placement, flow: DataFlow) -> list[R
     own = dict(zip(statement.iterators, loops(statement), strict=True))
     inner = [next((k for k, factor in enumerate(row.factors) if factor), None) for row in partial[deepest.name]]
     return [None if at is None else own.get(deepest.iterators[at]) for at in inner]
+
+
+def _inmost(rows: Sequence[Row | None], own: Sequence[Row]) -> list[Row | None]:
+    """Place innermost loops where a read of every second value has the end of a sum.
+
+    Reads of all values are placed before by the first use, which is no affine function of these.
+    """
+    given = [row if row is not None and any(row.factors) else None for row in rows]
+    unused = [row for row in own if row not in given]
+    free = iter(unused[max(0, len(unused) - given.count(None)) :])
+    return [next(free, None) if row is None else row for row in given]
+
+
+def _is_strided(row: Row) -> bool:
+    return any(abs(factor) > 1 for factor in row.factors)
 
 
 def _beside(rows: Sequence[Row], shared: Read, inner: Sequence[Row]) -> list[Row | None]:

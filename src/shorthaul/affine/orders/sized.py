@@ -365,7 +365,7 @@ class Boxes:
             found = self._boxed(ordered, options, stepped=False, spilling=True)
             yield found
         if self._is_poor(found or plain):
-            others = placements(self.counts.distances, ordered, self.reads, wanted=lambda _: True)
+            others = placements(self.counts.distances, ordered, self.reads, wanted=lambda _: True, in_turns=False)
             for placement in chain((None,) if written else (), islice(others, 1)):
                 made = self.in_skewed_loops(ordered, placement)
                 if made is not None and (found is None or self.cost(made) < self.cost(found)):
@@ -437,11 +437,11 @@ class Boxes:
     def _compared(self, names: Sequence[str], stepped: bool) -> Iterator[Placement]:
         """Yield the placements that are compared beside the written one, as they are asked for."""
         distances, found = self.counts.distances, False
-        for item in islice(placements(distances, names, self.reads), MOST_COMPARED_PLACEMENTS):
+        for item in islice(placements(distances, names, self.reads, in_turns=False), MOST_COMPARED_PLACEMENTS):
             found = True
             yield item
         if stepped or not found:
-            loose = placements(distances, names, self.reads, wanted=distances.cuttable)
+            loose = placements(distances, names, self.reads, wanted=distances.cuttable, in_turns=False)
             yield from islice(loose, MOST_COMPARED_PLACEMENTS)
 
     def options(self, placement: Placement, first: tuple[int, ...] = ()) -> list[_Option]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from math import prod
 
@@ -20,7 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 #: The factors of every coordinate, by subscript.
 Factors = tuple[tuple[int, ...], ...]
 #: Step and rest of every subscript.
-Lattice = tuple[tuple[int, int], ...]
+Lattice = tuple[tuple[Fraction, Fraction], ...]
 #: Where accesses are placed, with the constants of their subscripts.
 Accesses = Sequence[tuple[isl.Set, Sequence[int]]]
 #: The source of values that are there before a step of the outer loop begins.

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import gcd
+from fractions import Fraction
+from math import gcd, lcm
 
 import islpy as isl
 
 from shorthaul.affine.integer_sets.counting import card, counts_along
 from shorthaul.affine.integer_sets.dependences import Flow
 from shorthaul.affine.integer_sets.points import at_sizes
-from shorthaul.affine.integer_sets.subspaces import integer_solution
+from shorthaul.affine.integer_sets.subspaces import rational_solution
 from shorthaul.affine.model import Reference
 from shorthaul.affine.orders.boxes.alive import Alive, Line
 from shorthaul.affine.orders.boxes.bands import band_of, sheared, ties_of
@@ -332,12 +333,14 @@ class Grouping:
             return None
         constants = []
         for row, factors, (step, rest), apart in zip(rows, *key[2], strict=True):
-            left = row.plus(Row(factors).after(self.placement[name]), -step)
-            constant = left.constant + sum(factor * self.sizes[name] for name, factor in left.parameters) - rest
-            is_far = self._far(left, [step * factor for factor in factors]) != apart
-            if any(left.factors) or is_far or constant % step or (constant and not any(factors)):
+            whole, parts = step.numerator, step.denominator
+            left = _times(row, parts).plus(Row(factors).after(self.placement[name]), -whole)
+            constant = left.constant + sum(factor * self.sizes[name] for name, factor in left.parameters)
+            constant -= int(rest * parts)
+            is_far = self._far(left, [whole * factor for factor in factors]) != apart
+            if any(left.factors) or is_far or constant % whole or (constant and not any(factors)):
                 return None
-            constants.append(constant // step)
+            constants.append(constant // whole)
         return tuple(constants)
 
     def _steps(self, name: str) -> isl.Map:
@@ -454,26 +457,33 @@ class Grouping:
         """Return functions of the iterators as (factors, constants) of the coordinates, parameters as numbers."""
         rows, factors, constants, lattice, apart = self.placement[name], [], [], [], []
         for row in own:
-            weights = integer_solution(tuple(line.factors for line in rows), row.factors) if rows else ()
-            if weights is None:
+            shares = rational_solution(tuple(line.factors for line in rows), row.factors) if rows else ()
+            if shares is None:
                 return None
-            left = row.plus(Row(weights).after(rows), -1) if rows else row
+            # where a coordinate counts every second element, the subscript moves by half a step
+            parts = lcm(*(share.denominator for share in shares))
+            weights = tuple(int(share * parts) for share in shares)
+            left = _times(row, parts).plus(Row(weights).after(rows), -1) if rows else row
             constant = left.constant + sum(factor * self.sizes[key] for key, factor in left.parameters)
             apart.append(self._far(left, weights))
             # a coordinate with one value is a constant, and of every second element only half are held
             constant += sum(weights[at] * self.first[at] for at, extent in enumerate(self.extents) if extent == 1)
             weights = tuple(weight if extent > 1 else 0 for weight, extent in zip(weights, self.extents, strict=True))
-            step = gcd(*weights) or 1
+            step = gcd(*weights) or parts
             constant, rest = divmod(constant, step) if any(weights) else (0, constant)  # nothing moves it: others apart
             factors.append(tuple(weight // step for weight in weights))
             constants.append(constant)
-            lattice.append((step, rest))
+            lattice.append((Fraction(step, parts), Fraction(rest, parts)))
         if self.stepped:
             factors.insert(0, (1, *(0,) * (len(rows) - 1)))
             constants.insert(0, 0)
-            lattice.insert(0, (1, 0))
+            lattice.insert(0, (Fraction(1), Fraction(0)))
             apart.insert(0, ())
         return (tuple(factors), tuple(lattice), tuple(apart)), tuple(constants)
+
+
+def _times(row: Row, factor: int) -> Row:
+    return Row((0,) * len(row.factors)).plus(row, factor)
 
 
 def _bounds(group: _Group, lattice: Lattice) -> tuple[tuple[int, int], ...]:
