@@ -117,6 +117,19 @@ def test_first_rounds_go_on_until_there_are_boxes() -> None:
     assert found.value(sizes) < 1e6
 
 
+def test_wide_stencils_have_an_order_whatever_the_effort() -> None:
+    """To count what a stencil of 34 neighbours on two buffers reads takes more than a usual first round."""
+    body = " + ".join(f"u[t % 2][i - {r}] + u[t % 2][i + {r}]" for r in range(1, 18))
+    program = program_from_text(f"""void f(int T, int N, double u[2][N + 34]) {{
+#pragma scop
+      for (int t = 0; t < T; t++) for (int i = 17; i < N + 17; i++) u[(t + 1) % 2][i] = {body};
+#pragma endscop
+    }}""")
+    sizes = {"T": 20, "N": 800, "S": 4096}
+    found, _ = order_and_formula(flow_dependences(program), sizes, Search(effort=0.01))
+    assert 800 + 34 <= found.value(sizes) <= 800 + 2 * 34  # two rows of borders
+
+
 def test_signs_are_those_of_all_distances() -> None:
     """Also where what is left behind a sign differs; one of each kind is looked at."""
     listed = {(a, b, c) for a in range(-2, 3) for b in range(-2, 3) for c in range(-2, 3) if a + b > 0 or a == c == 0}

@@ -30,6 +30,7 @@ from shorthaul.affine.tuning import (
     NEAR_THE_INPUTS,
     NO_SLACK,
     POOR,
+    USUAL_FLOWS,
     Slack,
 )
 from shorthaul.core.search import Search
@@ -48,7 +49,7 @@ def order_and_formula(
     The first round is done whatever the effort of ``search``, which is charged for it. ``keep`` takes every order that
     is the best at the time.
     """
-    with effort.charged_to(_beside(search)) as first:
+    with effort.charged_to(search.beside(inf)) as first:  # to count what is read takes what it takes
         formulas = Formulas(flow, small)
     search.spend(first.spent() if search.effort is not None else 0.0)
     (best,) = orders_at(formulas, [sizes], search, slack, keep)
@@ -73,19 +74,19 @@ def orders_at(
     searches = [SizedSearch(flow, sizes, small, slack, counts, conflicts, keep) for sizes in every]
     # the least S first, whose order is one for all, the middle and the largest, then some everywhere
     turns = sorted(range(len(every)), key=lambda at: (at > 0, at != middle, at < len(every) - 1, at % 4 > 0, at % 2))
-    share = inf if search.left() == inf else FIRST_ROUND
+    share = inf if search.left() == inf else FIRST_ROUND * max(1, len(flow.flows) / USUAL_FLOWS)
     for place, at in enumerate(turns if share < inf else ()):
-        part = _beside(search) if place < 3 else search.within(share)
+        part = search.beside(share) if place < 3 else search.within(share)
         with effort.charged_to(part):
             searches[at].fit(searches[middle])
             searches[at].further(formulas.plain, first=True)
         search.spend(part.spent() if place < 3 and search.effort is not None else 0.0)
         if place < 3 and searches[at].is_poor(formulas.plain):
             # what was found, the signs of distances, is of no use without boxes
-            with effort.charged_to(_beside(search)):
+            with effort.charged_to(search.beside(share)):
                 searches[at].further(formulas.plain, first=True)
             if searches[at].is_poor(formulas.plain):
-                with effort.charged_to(_beside(search)):
+                with effort.charged_to(search.beside(share)):
                     searches[at].further(formulas.plain, improves=False)
     alone = len(every) == 1 and share < inf
     while not search.expired():
@@ -102,11 +103,6 @@ def orders_at(
                 item.fit(searches[middle])
         share *= 2
     return [item.best or formulas.found for item in searches]
-
-
-def _beside(search: Search) -> Search:
-    """Return what the first round is charged to: at small efforts it is more than there is."""
-    return search.beside(inf if search.left() == inf else FIRST_ROUND)
 
 
 def at_sizes(
