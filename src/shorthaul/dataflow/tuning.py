@@ -113,7 +113,7 @@ ORDERS_TRIED = 23
 #: in networks of so many tasks at most (sobel4, 81, and multicamera, 284: 15 and 35 s with two workers on a slow day).
 POLISH_SHARE, POLISH_OVER_EXPLORING = 0.9, ((64, 14.0), (150, 24.0), (1 << 60, 35.0))
 #: Least and most of a time limit that is kept back for the points of the front, to be written out, bounded and checked.
-LEAST_FINISH_SHARE, MOST_FINISH_SHARE = 0.1, 0.5
+LEAST_FINISH_SHARE, MOST_FINISH_SHARE = 0.2, 0.5
 #: Seconds after the time limit in which that still goes on: of the one second that the command may take longer.
 GRACE_S = 0.4
 #: Seconds per task for that (about 13 ms for the 252 tasks of multicamera).

@@ -75,7 +75,7 @@ def raised_beside(
     for below, cost in pairwise([-math.inf, *costs]):
         if any(below < point.core_cost <= cost for point in points):
             known[cost] = min(point.period for point in points if point.core_cost <= cost)
-    search.keep_back(search.remaining_s() / 2 if search.time_limit is not None else 0.0)
+    search.keep_back(search.remaining_s() / 4 if search.time_limit is not None else 0.0)
     least = dict(bounds.period_at_cost)
     widest = max((period / least[cost] for cost, period in known.items()), default=1.0)
     share = min(max(tuning.BOUND_SHARE_OF_GAP * (widest - 1), tuning.BOUND_SHARE[0]), tuning.BOUND_SHARE[1])
