@@ -282,15 +282,15 @@ def options_beside(
     own = loops(statement)
     drafts, inmost = list[list[Row | None]](), list[list[Row | None]]()
     for other, rows in partial.items():
-        uses = [item for item in reads[other] if item.source == statement.name and item.rows is not None]
-        before = [[_anchor(row, use) for row in rows] for use in uses]
+        uses = [item for item in reads[other] if item.source == statement.name]
+        before = [[_anchor(row, use) for row in rows] for use in uses if use.rows is not None]
         known = [item for item in reads[statement.name] if item.rows is not None]
         after: list[list[Row | None]] = [
             [row.after(item.rows or ()) for row in rows] for item in known if item.source == other
         ]
         drafts += [*_beyond(before, min), *before, *_beyond(after, max), *after]
         inmost += [_inmost(rows, own) for rows in after if any(row and _is_strided(row) for row in rows)]
-        if any(row is None for rows_before in before for row in rows_before):
+        if len(before) < len(uses) or any(row is None for rows_before in before for row in rows_before):
             drafts.append([_window_start(flow, statement, {other: rows}, at) for at in range(width)])
         drafts += [
             _beside(rows, shared, item.rows or ())

@@ -437,9 +437,12 @@ class Boxes:
     def _compared(self, names: Sequence[str], stepped: bool) -> Iterator[Placement]:
         """Yield the placements that are compared beside the written one, as they are asked for."""
         distances, found = self.counts.distances, False
-        for item in islice(placements(distances, names, self.reads, in_turns=False), MOST_COMPARED_PLACEMENTS):
-            found = True
-            yield item
+        deepest = max(reversed(names), key=lambda name: len(self.flow.program.by_name[name].iterators))
+        for start in (None, deepest):  # the last one where none begins with the first: it may read every second value
+            made = placements(distances, names, self.reads, start, in_turns=False)
+            for item in islice(made if not found else (), MOST_COMPARED_PLACEMENTS):
+                found = True
+                yield item
         if stepped or not found:
             loose = placements(distances, names, self.reads, wanted=distances.cuttable, in_turns=False)
             yield from islice(loose, MOST_COMPARED_PLACEMENTS)
