@@ -8,8 +8,8 @@ import pytest
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import Conflicts, accesses_of, flow_dependences
+from shorthaul.affine.integer_sets.signs import signs_of
 from shorthaul.affine.orders.boxes.steps import BoxStep
-from shorthaul.affine.orders.placement import signs_of
 from shorthaul.affine.orders.searching import at_sizes, order_and_formula
 from shorthaul.affine.orders.sized import Boxes
 from shorthaul.affine.orders.upper_bound import upper_bound

@@ -18,8 +18,9 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts
+from shorthaul.affine.integer_sets.signs import Signs
 from shorthaul.affine.orders.borders.held import limited
-from shorthaul.affine.orders.placement import Loops, Placement, Read, Signs, placement_map, placements
+from shorthaul.affine.orders.placement import Loops, Placement, Read, placement_map, placements
 from shorthaul.affine.orders.skewing import Distance, skewed_placements
 from shorthaul.affine.orders.tile_policy import Phase, best_policy, make_phase
 from shorthaul.affine.orders.tile_steps import Step
@@ -70,7 +71,7 @@ def _phases(
 ) -> Iterator[Phase]:
     """Yield the phase in loops of the program and in skewed coordinates."""
     flow = plain.counts.flow
-    for placement in islice(placements(plain.counts.distances, plain.names, reads), MOST_BOX_PLACEMENTS):
+    for placement in islice(placements(plain.counts.distances, plain.names, reads, in_turns=True), MOST_BOX_PLACEMENTS):
         yield make_phase(flow, plain.names, placement, reads, plain.counts)
         distances = _distances(placement, following, conflicts)
         for turned in () if distances is None else skewed_placements(placement, plain.reads, distances):

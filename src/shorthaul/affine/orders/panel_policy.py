@@ -21,9 +21,10 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.signs import Signs
 from shorthaul.affine.integer_sets.triangle_blocks import zone_size
 from shorthaul.affine.orders.panels import Panels, is_private, line_signs, panels, restricted
-from shorthaul.affine.orders.placement import Loops, Read, Signs
+from shorthaul.affine.orders.placement import Loops, Read
 from shorthaul.affine.orders.tile_policy import Counts, Phase, best_policy
 from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
 from shorthaul.affine.orders.triangles import Triangles, mirrored, triangles

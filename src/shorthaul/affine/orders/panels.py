@@ -18,7 +18,8 @@ from itertools import combinations
 import islpy as isl
 
 from shorthaul.affine.integer_sets.dependences import DataFlow
-from shorthaul.affine.orders.placement import Placement, Read, Signs, placement_map
+from shorthaul.affine.integer_sets.signs import Signs
+from shorthaul.affine.orders.placement import Placement, Read, placement_map
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from itertools import islice, permutations, product
 
 import islpy as isl
 
-from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.signs import Signs, signs_of
 from shorthaul.affine.integer_sets.subspaces import integer_solution, span
 from shorthaul.affine.model import Statement
-from shorthaul.affine.tuning import MOST_PLACEMENTS, STEPS_PER_SIGN, WIDEST_FREE_ORDER
+from shorthaul.affine.tuning import MOST_PLACEMENTS, WIDEST_FREE_ORDER
 
 _IN, _OUT, _PARAM = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
 _SET, _DIV = isl.dim_type.set, isl.dim_type.div
@@ -47,6 +47,10 @@ class Row:
         factors = tuple(a + factor * b for a, b in zip(self.factors, other.factors, strict=True))
         parameters = tuple(sorted((name, value) for name, value in known.items() if value))
         return Row(factors, parameters, self.constant + factor * other.constant)
+
+    def times(self, factor: int) -> Row:
+        """Return a multiple of the row."""
+        return Row((0,) * len(self.factors)).plus(self, factor)
 
     def text(self, names: Sequence[str]) -> str:
         """Return the row as isl reads it."""
@@ -212,7 +216,7 @@ def placements(
     start: str | None = None,
     wanted: Callable[[Placement], bool] | None = None,
     *,
-    in_turns: bool = True,
+    in_turns: bool = False,
 ) -> Iterator[Placement]:
     """Return placements of the statements ``names`` in the space of the deepest one, the most natural ones first.
 
@@ -431,9 +435,6 @@ def _uses(flow: DataFlow, statement: Statement, partial: Placement, at: int) -> 
     return where
 
 
-Signs = tuple[int, ...]
-
-
 class Distances:
     """The signs that distances of dependences take, remembered by placement."""
 
@@ -470,32 +471,6 @@ class Distances:
             ]
             self._known[key] = signs_of(item.relation.apply_domain(ends[0]).apply_range(ends[1]).deltas())
         return self._known[key]
-
-
-def signs_of(distances: isl.Set) -> frozenset[Signs]:
-    """Return all patterns of signs in a set of distances, for parameters of at least 1."""
-    for at in range(distances.dim(_PARAM)):
-        distances = distances.lower_bound_val(_PARAM, at, isl.Val(1))
-    return _collected(distances.project_out(_PARAM, 0, distances.dim(_PARAM)), {})
-
-
-def _collected(distances: isl.Set, known: dict[isl.Set, frozenset[Signs]]) -> frozenset[Signs]:
-    """Return the patterns of a set without parameters; what is left behind a sign is often the same for several."""
-    if distances.is_empty():
-        return frozenset()
-    if not distances.dim(_SET):
-        return frozenset({()})
-    if distances not in known:
-        effort.step(STEPS_PER_SIGN)
-        parts = {
-            -1: distances.upper_bound_val(_SET, 0, isl.Val(-1)),
-            0: distances.fix_val(_SET, 0, isl.Val(0)),
-            1: distances.lower_bound_val(_SET, 0, isl.Val(1)),
-        }
-        known[distances] = frozenset(
-            (sign, *rest) for sign, part in parts.items() for rest in _collected(part.project_out(_SET, 0, 1), known)
-        )
-    return known[distances]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
+from shorthaul.affine.integer_sets.signs import Signs
 from shorthaul.affine.orders.borders.held import BorderedStep, limited
 from shorthaul.affine.orders.boxes.boxed import (
     Band,
@@ -42,7 +43,7 @@ from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.pieces.around import passed
 from shorthaul.affine.orders.pieces.folded import folded
 from shorthaul.affine.orders.pieces.passed import PassedStep, temporaries
-from shorthaul.affine.orders.placement import Placement, Row, Signs, as_written, placements, reads_of
+from shorthaul.affine.orders.placement import Placement, Row, as_written, placements, reads_of
 from shorthaul.affine.orders.splitting import Split
 from shorthaul.affine.orders.tile_policy import Counts, make_phase
 from shorthaul.affine.orders.tile_steps import Step
@@ -365,7 +366,7 @@ class Boxes:
             found = self._boxed(ordered, options, stepped=False, spilling=True)
             yield found
         if self._is_poor(found or plain):
-            others = placements(self.counts.distances, ordered, self.reads, wanted=lambda _: True, in_turns=False)
+            others = placements(self.counts.distances, ordered, self.reads, wanted=lambda _: True)
             for placement in chain((None,) if written else (), islice(others, 1)):
                 made = self.in_skewed_loops(ordered, placement)
                 if made is not None and (found is None or self.cost(made) < self.cost(found)):
@@ -436,16 +437,14 @@ class Boxes:
 
     def _compared(self, names: Sequence[str], stepped: bool) -> Iterator[Placement]:
         """Yield the placements that are compared beside the written one, as they are asked for."""
-        distances, found = self.counts.distances, False
+        every, found = partial(placements, self.counts.distances, names, self.reads), False
         deepest = max(reversed(names), key=lambda name: len(self.flow.program.by_name[name].iterators))
         for start in (None, deepest):  # the last one where none begins with the first: it may read every second value
-            made = placements(distances, names, self.reads, start, in_turns=False)
-            for item in islice(made if not found else (), MOST_COMPARED_PLACEMENTS):
+            for item in islice(() if found else every(start), MOST_COMPARED_PLACEMENTS):
                 found = True
                 yield item
         if stepped or not found:
-            loose = placements(distances, names, self.reads, wanted=distances.cuttable, in_turns=False)
-            yield from islice(loose, MOST_COMPARED_PLACEMENTS)
+            yield from islice(every(wanted=self.counts.distances.cuttable), MOST_COMPARED_PLACEMENTS)
 
     def options(self, placement: Placement, first: tuple[int, ...] = ()) -> list[_Option]:
         """Return the loops that may be cut in the program's memory, and with room for more values if these are more.

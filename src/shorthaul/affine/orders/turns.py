@@ -218,7 +218,9 @@ class Groups:
         depth = {name: len(flow.program.by_name[name].iterators) for name in names}
         starts = [name for name in names if depth[name] == max(depth.values())]
         for placement in (
-            item for start in starts for item in placements(self.counts.distances, names, self.reads, start)
+            item
+            for start in starts
+            for item in placements(self.counts.distances, names, self.reads, start, in_turns=True)
         ):
             if not self.in_step(placement):
                 continue

@@ -228,7 +228,7 @@ def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]], kno
     made: dict[str, Step] = {}
     seen: set[tuple[tuple[Row, ...], ...]] = set()  # skewed, several placements are one
     with suppress(effort.OutOfEffortError):
-        for placement in placements(counts.distances, names, reads):
+        for placement in placements(counts.distances, names, reads, in_turns=True):
             first = tried(placement)
             turned = {moved(item): item for item in skewed_placements(placement, mine)} if first[0].only_chains else {}
             skewed = (

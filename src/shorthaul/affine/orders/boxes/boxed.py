@@ -14,6 +14,7 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
+from shorthaul.affine.integer_sets.signs import Signs, signs_of
 from shorthaul.affine.orders.boxes.alive import Alive
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.grouping import Grouping
@@ -21,13 +22,7 @@ from shorthaul.affine.orders.boxes.search import BoxSearch, Found, Level, edges_
 from shorthaul.affine.orders.boxes.skewed import in_windows
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep, Spilled
 from shorthaul.affine.orders.boxes.storage import Storage
-from shorthaul.affine.orders.placement import (
-    Distances,
-    Placement,
-    Signs,
-    placement_map,
-    signs_of,
-)
+from shorthaul.affine.orders.placement import Distances, Placement, placement_map
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.tuning import (
     LEAST_PASSING,

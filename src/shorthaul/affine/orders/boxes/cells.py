@@ -176,6 +176,15 @@ class Cells:
         """True if all cells between the outermost ones are accessed in a box: every loop is in one subscript alone."""
         return _are_single(self.factors)
 
+    def fills(self, places: isl.Set, box: isl.Set) -> bool:
+        """True if the group is accessed, at ``places``, wherever the loops that matter are in their box."""
+        if not self.is_cut:
+            return True
+        for at in reversed(range(box.dim(isl.dim_type.set))):
+            if at not in self.loops:
+                places, box = (item.project_out(isl.dim_type.set, at, 1) for item in (places, box))
+        return bool(places.is_equal(box))
+
     def ends(self, low: IntArray, high: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the least and the largest value of every subscript in boxes with these ends."""
         for number, (row, constant, spread) in enumerate(zip(self.factors, self.least, self.spread, strict=True)):

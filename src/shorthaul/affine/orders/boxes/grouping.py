@@ -13,6 +13,7 @@ import islpy as isl
 from shorthaul.affine.integer_sets.counting import card, counts_along
 from shorthaul.affine.integer_sets.dependences import Flow
 from shorthaul.affine.integer_sets.points import at_sizes
+from shorthaul.affine.integer_sets.signs import signs_of
 from shorthaul.affine.integer_sets.subspaces import rational_solution
 from shorthaul.affine.model import Reference
 from shorthaul.affine.orders.boxes.alive import Alive, Line
@@ -20,7 +21,7 @@ from shorthaul.affine.orders.boxes.bands import band_of, sheared, ties_of
 from shorthaul.affine.orders.boxes.cells import BEFORE, Cells, Factors, Lattice, among_others
 from shorthaul.affine.orders.boxes.regions import Region, box_of, ends_of, is_single_valued, regions, union
 from shorthaul.affine.orders.boxes.storage import Storage
-from shorthaul.affine.orders.placement import Placement, Row, function_rows, placement_map, signs_of
+from shorthaul.affine.orders.placement import Placement, Row, function_rows, placement_map
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.tuning import LEAST_FRESH, MOST_SHIFT, STRIP
 
@@ -201,7 +202,7 @@ class Grouping:
                 merged = [self._made(key, group, box) for key, group in made.items()]
                 alike = {(item.factors, item.spread) for item in apart if item is not None}
                 fill = all(
-                    _fills(item, group, box) or (item and (item.factors, item.spread) in alike)
+                    item and (item.fills(union(group.places), box) or (item.factors, item.spread) in alike)
                     for item, group in zip(merged, made.values(), strict=True)
                 )
                 if fill and self._count(merged) <= self._count(apart):
@@ -334,9 +335,8 @@ class Grouping:
         constants = []
         for row, factors, (step, rest), apart in zip(rows, *key[2], strict=True):
             whole, parts = step.numerator, step.denominator
-            left = _times(row, parts).plus(Row(factors).after(self.placement[name]), -whole)
-            constant = left.constant + sum(factor * self.sizes[name] for name, factor in left.parameters)
-            constant -= int(rest * parts)
+            left = row.times(parts).plus(Row(factors).after(self.placement[name]), -whole)
+            constant = left.at((0,) * len(left.factors), self.sizes) - int(rest * parts)
             is_far = self._far(left, [whole * factor for factor in factors]) != apart
             if any(left.factors) or is_far or constant % whole or (constant and not any(factors)):
                 return None
@@ -463,8 +463,8 @@ class Grouping:
             # where a coordinate counts every second element, the subscript moves by half a step
             parts = lcm(*(share.denominator for share in shares))
             weights = tuple(int(share * parts) for share in shares)
-            left = _times(row, parts).plus(Row(weights).after(rows), -1) if rows else row
-            constant = left.constant + sum(factor * self.sizes[key] for key, factor in left.parameters)
+            left = row.times(parts).plus(Row(weights).after(rows), -1) if rows else row
+            constant = left.at((0,) * len(left.factors), self.sizes)
             apart.append(self._far(left, weights))
             # a coordinate with one value is a constant, and of every second element only half are held
             constant += sum(weights[at] * self.first[at] for at, extent in enumerate(self.extents) if extent == 1)
@@ -482,10 +482,6 @@ class Grouping:
         return (tuple(factors), tuple(lattice), tuple(apart)), tuple(constants)
 
 
-def _times(row: Row, factor: int) -> Row:
-    return Row((0,) * len(row.factors)).plus(row, factor)
-
-
 def _bounds(group: _Group, lattice: Lattice) -> tuple[tuple[int, int], ...]:
     """Return the least and the largest value of every subscript on its lattice; nothing where they are not known."""
     if len(group.elements) < len(group.places) or not (ends := ends_of(union(group.elements))):
@@ -494,14 +490,3 @@ def _bounds(group: _Group, lattice: Lattice) -> tuple[tuple[int, int], ...]:
         (-((rest - low) // step), (high - rest) // step)
         for (low, high), (step, rest) in zip(ends, lattice, strict=True)
     )
-
-
-def _fills(cells: Cells | None, group: _Group, box: isl.Set) -> bool:
-    """True if a group is accessed wherever the loops that matter are in their box."""
-    if cells is None or not cells.is_cut:
-        return cells is not None
-    places, whole = union(group.places), box
-    for at in reversed(range(box.dim(_SET))):
-        if at not in cells.loops:
-            places, whole = (item.project_out(_SET, at, 1) for item in (places, whole))
-    return bool(places.is_equal(whole))

@@ -205,7 +205,8 @@ def _begun_together(lockstep: Lockstep, sizes: Mapping[str, int]) -> Lockstep:
 def _placements(boxes: Boxes, names: Sequence[str]) -> Iterator[Placement]:
     """Yield placements of all statements in the same outer loop, that of the program first."""
     found = [as_written([boxes.flow.program.by_name[name] for name in names])]
-    found += islice(placements(boxes.counts.distances, names, boxes.reads), MOST_COMPARED_PLACEMENTS)
+    every = placements(boxes.counts.distances, names, boxes.reads, in_turns=True)
+    found += islice(every, MOST_COMPARED_PLACEMENTS)
     known: list[Placement] = []
     for item in found:
         if item not in known:

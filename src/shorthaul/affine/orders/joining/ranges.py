@@ -22,13 +22,14 @@ import numpy as np
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, Flow
 from shorthaul.affine.integer_sets.points import at_sizes as at_parameters
+from shorthaul.affine.integer_sets.signs import Signs
 from shorthaul.affine.orders.boxes.boxed import Band, all_signs, boxed, keeps, refined, signs_by_array
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.regions import IntArray, within
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep
 from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.pieces.passed import PassedStep
-from shorthaul.affine.orders.placement import Placement, Row, Signs, placement_map, reads_of
+from shorthaul.affine.orders.placement import Placement, Row, placement_map, reads_of
 from shorthaul.affine.orders.splitting import Piece, Split, in_own_names, in_pieces
 from shorthaul.affine.orders.tile_policy import Counts, Phase
 from shorthaul.affine.orders.tile_steps import Step
