@@ -93,6 +93,9 @@ def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:
         write_text(tmp_path / "no" / "out", "x")
     with pytest.raises(InputError, match="is a directory"):
         write_text(tmp_path, "x")
+    for name in ("a\0b", "\ud800", "x" * 300):
+        with pytest.raises(InputError, match="is no name of a file"):
+            write_text(tmp_path / name, "x")
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no such file system")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import functools
 import hashlib
 import importlib
@@ -22,7 +21,8 @@ from typing import Any, TypeVar
 import msgspec
 import msgspec.inspect
 
-from shorthaul.core.errors import ABSENT, STANDARD_STREAM, InputError, UnwritableError, nearest_name
+from shorthaul.core.errors import ABSENT, STANDARD_STREAM, InputError, nearest_name
+from shorthaul.core.files.names import expect_name, is_device, resolved, unwritable
 
 T = TypeVar("T")
 
@@ -422,11 +422,6 @@ def _mode(path: Path) -> int:
     return 0o666 & ~mask
 
 
-def is_device(path: Path) -> bool:
-    """True for ``/dev/stdout`` and the like, which cannot be renamed over (it may be a link to a regular file)."""
-    return path.parent == Path("/dev") or (path.exists() and not path.is_file())
-
-
 def _write_device(path: Path, pieces: Iterable[bytes]) -> None:
     """Write to a device or a pipe; raises OSError for a pipe that nobody reads, which would be waited for forever."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0), 0o666)
@@ -435,37 +430,11 @@ def _write_device(path: Path, pieces: Iterable[bytes]) -> None:
         file.writelines(pieces)
 
 
-def resolved(path: Path) -> Path:
-    """Return where links lead; raises OSError for those that lead in a circle, on any Python."""
-    try:
-        return path.resolve()
-    except RuntimeError:
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
-
-
 def expect_no_output(path: Path) -> None:
     """Raise :class:`InputError` if this command is to write ``path``, which it would read, or add to."""
     if OUTPUTS and resolved(path) in OUTPUTS:
         cure = "name another file for what is written"
         raise InputError("is an input of this command and its output", file=path, cure=cure)
-
-
-def expect_name(path: Path) -> None:
-    """Raise :class:`InputError` for what is no name of a file to write."""
-    if str(path) == STANDARD_STREAM:
-        cure = "name a file; where a verb has --json, that prints everything on standard output"
-        raise UnwritableError("'-' is no file to write", cure=cure)
-    if path.is_dir():
-        raise UnwritableError("is a directory", file=path, cure="name a file")
-
-
-def unwritable(path: Path, error: OSError) -> UnwritableError:
-    """Return the error for a path that cannot be written."""
-    if not path.parent.is_dir():
-        return UnwritableError("its folder does not exist", file=path, cure=f"make {path.parent} first")
-    # Some folders of the system answer "no such file" to whoever makes one.
-    reason = "its folder takes no files" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
-    return UnwritableError(f"cannot be written: {reason}", file=path, cure="name a file in another folder")
 
 
 def write_text(path: str | Path, text: str) -> None:

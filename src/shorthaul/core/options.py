@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import errno
 import functools
 import math
 import operator
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 from shorthaul.core.arguments import fit
 from shorthaul.core.document import digest, read_bytes
 from shorthaul.core.errors import AS_FLAGS, STANDARD_STREAM, InputError, unknown_name
+from shorthaul.core.files.names import expect_file_name
 
 OptionsT = TypeVar("OptionsT")
 
@@ -173,17 +173,7 @@ def validate(options: Any) -> None:
         if isinstance(value, int | float) and not isinstance(value, bool):
             _validate_range(value, field)
         if isinstance(value, Path) or field.metadata.get("form") is FILE_OR_NAME:
-            _expect_file_name(value, field.name)
-
-
-def _expect_file_name(path: Path | str, place: str) -> None:
-    """Raise :class:`InputError` for text that no file can have as its name."""
-    try:
-        os.lstat(path)
-    except (OSError, ValueError) as error:
-        if getattr(error, "errno", errno.ENAMETOOLONG) == errno.ENAMETOOLONG:
-            allowed = "up to 255 bytes between slashes, none of them 0"
-            raise InputError("is no name of a file", place=place, value=str(path)[:80], allowed=allowed) from None
+            expect_file_name(value, field.name)
 
 
 def _validate_range(value: float, field: dataclasses.Field[Any]) -> None:

@@ -424,6 +424,8 @@ def test_sums_of_products(text: str) -> None:
     ("text", "says"),
     [
         ("i...j->i", "name every axis"),
+        ("...ij,...jk", "'zij,zjk->zik'"),
+        ("..., zbnuvwxyacdef", "no '->'"),
         ("i2,j->ij", "is no sum of products"),
         ("i" * 65 + ",j->ij", "too many axes"),
         ("ij->ii", "twice"),

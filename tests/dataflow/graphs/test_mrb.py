@@ -47,6 +47,8 @@ def test_same_as_one_fifo_per_reader(capacity: int, initial: int, moves: list[tu
 def test_wrong_buffers() -> None:
     with pytest.raises(InputError, match="not a capacity"):
         MultiReaderBuffer(0, ["a"])
+    with pytest.raises(InputError, match="not a capacity"):
+        MultiReaderBuffer(2**70, ["a"])
     with pytest.raises(InputError, match="not readers"):
         MultiReaderBuffer(1, ["a", "a"])
     with pytest.raises(InputError, match="more initial tokens"):

@@ -323,6 +323,8 @@ def test_scikit_learn_trees_and_forests() -> None:
     assert len(tree_from_sklearn(boosted).roots()) == 3
     with pytest.raises(InputError, match="no fitted tree"):
         tree_from_sklearn(ensemble.RandomForestClassifier())
+    with pytest.raises(InputError, match="allowed: decision trees, forests"):  # fitted, but no tree of scikit-learn's
+        tree_from_sklearn(pytest.importorskip("sklearn.dummy").DummyClassifier().fit(x, y))
 
 
 @pytest.mark.skipif(not WOL.exists(), reason="the shared phylogeny is not here")

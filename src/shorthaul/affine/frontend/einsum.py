@@ -23,20 +23,33 @@ def is_einsum(text: str) -> bool:
 def without_arrow(text: str) -> InputError | None:
     """Return the error for a sum that lacks its arrow, None for anything else.
 
+    >>> without_arrow("...ij,...jk").cure
+    "write the result too: 'zij,zjk->zik' sums over all letters but these (name every axis: z is for the dots)"
     >>> print(without_arrow("ij,jk"))
     einsum: has no '->' and no result behind it
       found:   'ij,jk'
       allowed: one letter per axis, operands apart by commas, then '->' and the result, as in bqd,bkd->bqk
       do:      write the result too: 'ij,jk->ik' sums over all letters but these
     """
-    found = re.fullmatch(r"\s*([a-zA-Z]+(?:\s*,\s*[a-zA-Z]+)+)\s*(?:[-=>:]+\s*([a-zA-Z]*)\s*)?", text)
+    spare = _spare(text)
+    named = text.replace("...", spare)
+    found = re.fullmatch(r"\s*([a-zA-Z]+(?:\s*,\s*[a-zA-Z]+)+)\s*(?:[-=>:]+\s*([a-zA-Z]*)\s*)?", named)
     if found is None:
         return None
     operands = "".join(found[1].split())
     once = sorted(item for item in operands if operands.count(item) == 1 and item != ",")
-    cure = f"write the result too: '{operands}->{found[2] or ''.join(once)}' sums over all letters but these"
+    result, dots = "".join(once), ""
+    if named != text:  # as NumPy has it, the result keeps them
+        result = spare + result.replace(spare, "")
+        dots = f" (name every axis: {spare} is for the dots)"
+    cure = f"write the result too: '{operands}->{found[2] or result}' sums over all letters but these{dots}"
     problem = "has no '->' and no result behind it"
     return InputError(problem, place="einsum", value=text.strip(), allowed=_ALLOWED, cure=cure)
+
+
+def _spare(text: str) -> str:
+    """Return a letter that the sum lacks, to stand in place of an ellipsis."""
+    return next((letter for letter in "zbnuvwxyacdef" if letter not in text), "Z")
 
 
 def einsum_loops(text: str) -> str:
@@ -76,7 +89,7 @@ def _letters(text: str) -> tuple[list[str], str]:
     for item in (*operands, result):
         wrong = re.search(r"[^a-zA-Z]", item)
         if wrong:
-            named = text.strip().replace("...", next(letter for letter in "zbnuvwxy" if letter not in text))
+            named = text.strip().replace("...", _spare(text))
             cure = f"name every axis: '{named}' has one for the dots" if "..." in item else "write letters only"
             raise InputError("is no sum of products", place="einsum", value=wrong[0], allowed=_ALLOWED, cure=cure)
         if len(item) > _MOST_AXES:

@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from shorthaul.core.document import OUTPUTS, expect_name, is_device, resolved, unwritable, write_bytes
+from shorthaul.core.document import OUTPUTS, write_bytes
 from shorthaul.core.errors import InputError, UnwritableError
+from shorthaul.core.files.names import expect_name, is_device, resolved, unwritable
 
 #: Files that are not where they were asked for, and where they are: None if nowhere, the same where there are none.
 MISPLACED: Final[dict[Path, Path | None]] = {}

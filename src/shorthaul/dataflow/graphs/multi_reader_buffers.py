@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError, unknown_name
-from shorthaul.dataflow.model import Application, check_deadlock
+from shorthaul.dataflow.model import MOST_TOKENS, Application, check_deadlock
 
 T = TypeVar("T")
 _EMPTY = -1
@@ -31,8 +31,9 @@ class MultiReaderBuffer(Generic[T]):
 
     @public
     def __init__(self, capacity: int, readers: Sequence[str], initial: Sequence[T] = ()) -> None:
-        if capacity < 1:
-            raise InputError("is not a capacity", place="capacity", value=capacity, allowed="integers from 1")
+        if not 1 <= capacity <= MOST_TOKENS:
+            allowed = f"integers from 1 to {MOST_TOKENS}"
+            raise InputError("is not a capacity", place="capacity", value=capacity, allowed=allowed)
         if not readers or len(set(readers)) != len(readers):
             raise InputError("are not readers", place="readers", value=list(readers), allowed="one or more, each once")
         if len(initial) > capacity:

@@ -53,12 +53,13 @@ def tree_from_sklearn(estimator: object) -> Tree:
         found = f"{type(error).__name__}: {error}"
         raise InputError("holds a damaged tree", value=found, cure="fit it and write it again") from None
     if not parents:
-        cure = "call fit first, on a model that is made of trees"
-        raise InputError("holds no fitted tree", value=type(estimator).__name__, cure=cure)
+        found = type(estimator).__name__
+        raise InputError("holds no fitted tree", value=found, allowed=_READ, cure="call fit on one of those first")
     parent = np.concatenate(parents).astype(np.int64)
     return tree_from_parents(parent, forest=int(np.count_nonzero(parent < 0)) > 1)
 
 
+_READ = "decision trees, forests, boosting, AgglomerativeClustering, also in pipelines, searches and calibrated ones"
 #: Where what is made around a model keeps it once it is fitted.
 _INSIDE = ("best_estimator_", "regressor_", "estimator_")
 
