@@ -148,12 +148,11 @@ def resolve(
     name, _, rest = text.partition(":")
     by_name = {case.name: case for case in cases}
     if name not in by_name:
-        if error := mistaken(text):
-            raise error
-        if re.search(r"[/\\.]", text):
+        error = mistaken(text)
+        if error is None and re.search(r"[/\\.]", text):
             read_bytes(path)  # raises with the nearest file
         cure = "see the verb 'cases' for what each one takes"
-        raise unknown_name("file or built-in case", text, by_name, cure=cure)
+        raise error or unknown_name("file or built-in case", text, by_name, cure=cure)
     case = by_name[name]
     for option, value in of_files.items():
         if value is not None:

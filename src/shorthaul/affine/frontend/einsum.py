@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from shorthaul.core.errors import InputError
 
-_ALLOWED = "one letter per axis, operands apart by commas, then '->' and the result, as in bqd,bkd->bqk"
+_ALLOWED = "one letter per axis, no dots, operands apart by commas, then '->' and the result, as in bqd,bkd->bqk"
 _FAST_MEMORY, _MOST_AXES = "S", 64
 
 
@@ -23,26 +23,20 @@ def is_einsum(text: str) -> bool:
 def without_arrow(text: str) -> InputError | None:
     """Return the error for a sum that lacks its arrow, None for anything else.
 
-    >>> without_arrow("...ij,...jk").cure
-    "write the result too: 'zij,zjk->zik' sums over all letters but these (name every axis: z is for the dots)"
     >>> print(without_arrow("ij,jk"))
     einsum: has no '->' and no result behind it
       found:   'ij,jk'
-      allowed: one letter per axis, operands apart by commas, then '->' and the result, as in bqd,bkd->bqk
+      allowed: one letter per axis, no dots, operands apart by commas, then '->' and the result, as in bqd,bkd->bqk
       do:      write the result too: 'ij,jk->ik' sums over all letters but these
     """
-    spare = _spare(text)
-    named = text.replace("...", spare)
+    named = text.replace("...", spare := _spare(text))
     found = re.fullmatch(r"\s*([a-zA-Z]+(?:\s*,\s*[a-zA-Z]+)+)\s*(?:[-=>:]+\s*([a-zA-Z]*)\s*)?", named)
     if found is None:
         return None
     operands = "".join(found[1].split())
-    once = sorted(item for item in operands if operands.count(item) == 1 and item != ",")
-    result, dots = "".join(once), ""
-    if named != text:  # as NumPy has it, the result keeps them
-        result = spare + result.replace(spare, "")
-        dots = f" (name every axis: {spare} is for the dots)"
-    cure = f"write the result too: '{operands}->{found[2] or result}' sums over all letters but these{dots}"
+    once = {item for item in operands if item == spare or operands.count(item) == 1} - {","}
+    result = "".join(sorted(once, key=lambda item: (item != spare, item)))
+    cure = f"write the result too: '{operands}->{found[2] or result}' sums over all letters but these"
     problem = "has no '->' and no result behind it"
     return InputError(problem, place="einsum", value=text.strip(), allowed=_ALLOWED, cure=cure)
 

@@ -53,8 +53,7 @@ def tree_from_sklearn(estimator: object) -> Tree:
         found = f"{type(error).__name__}: {error}"
         raise InputError("holds a damaged tree", value=found, cure="fit it and write it again") from None
     if not parents:
-        found = type(estimator).__name__
-        raise InputError("holds no fitted tree", value=found, allowed=_READ, cure="call fit on one of those first")
+        raise InputError("holds no fitted tree", value=type(estimator).__name__, allowed=_READ, cure="fit one of those")
     parent = np.concatenate(parents).astype(np.int64)
     return tree_from_parents(parent, forest=int(np.count_nonzero(parent < 0)) > 1)
 
