@@ -327,7 +327,7 @@ def test_structures_within_structures() -> None:
         assert one.domain.is_equal(same.domain)
         assert len(one.reads) == len(same.reads)
     assert made.code is not None
-    assert list(made.code.arguments) == ["n", "p_next_u_x", "p_u_x", "p_u_y", "p_v_x", "p_v_y"]
+    assert list(made.code.arguments) == ["n", "p_u_x", "p_u_y", "p_v_x", "p_v_y", "p_next_u_x"]
 
 
 def test_numbers_of_a_structure_behind_a_pointer() -> None:

@@ -46,7 +46,7 @@ def flattened(body: Any, declarations: dict[str, Any], known: Structures) -> Any
         body = _once(body, declarations, known)
         declared = {node.name: node.type for node in nodes([body]) if isinstance(node, c_ast.Decl)}
         whole = {name: kind for name, kind in {**declarations, **declared}.items() if _members(kind, known)}
-        used = names_in([body])  # a pointer may lead to a structure of its own kind
+        used = names_in([body])
         if all(isinstance(kind, c_ast.PtrDecl) and name not in used for name, kind in whole.items()):
             return body
 
@@ -54,8 +54,13 @@ def flattened(body: Any, declarations: dict[str, Any], known: Structures) -> Any
 def _once(body: Any, declarations: dict[str, Any], known: Structures) -> Any:
     """Return ``body`` with structures, but not those within them, taken apart."""
     inner = {node.name: node.type for node in nodes([body]) if isinstance(node, c_ast.Decl)}
-    taken = {**inner, **declarations}
-    found = {name: members for name, kind in taken.items() if (members := _members(kind, known)) is not None}
+    taken, used = {**inner, **declarations}, names_in([body])
+    found = {
+        name: members
+        for name, kind in taken.items()
+        # what is never followed stays: a pointer may lead to a structure of its own kind
+        if (name in used or not isinstance(kind, c_ast.PtrDecl)) and (members := _members(kind, known)) is not None
+    }
     pairs = [(name, member.name) for name, members in found.items() for member in members]
     fields = {pair: free_name("_".join(pair), taken) for pair in pairs}
 
