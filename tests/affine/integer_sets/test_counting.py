@@ -10,6 +10,7 @@ import pytest
 import sympy
 from tests.samples import samples
 
+from shorthaul.affine.integer_sets.along import along
 from shorthaul.affine.integer_sets.counting import card, total
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, sum_between, symbol
@@ -80,6 +81,25 @@ def test_random_sets() -> None:
                 limits.append(f"({' + '.join(names)}) mod {draw.choice([2, 3])} = {draw.choice([0, 1])}")
             parts.append(f"S[{', '.join(names)}] : {' and '.join(limits)}")
         compare(f"[N, M] -> {{ {'; '.join(parts)} }}", high=5, formulas=False)
+
+
+def test_counts_along_a_parameter_are_those_at_each_value() -> None:
+    """Also where every second value has points: what stays in every second step saved loads in all of them."""
+    draw = random.Random(1)
+    for _ in samples(160):
+        a, b, c = draw.randint(1, 4), draw.randint(1, 4), draw.randint(-3, 3)
+        low, high = draw.randint(-2, 2), draw.randint(2, 8)
+        where = draw.choice(
+            (
+                f"{a}y + {c} = {b}m",
+                f"m = {a}y + {c} and m mod {b} = 0",
+                f"{a}y <= m + {c} and m <= {b}*{high}",
+                f"(m + y) mod {a} = 0",
+                f"(m mod {b} = 0 and y <= m) or (m >= {high} and y >= 1)",
+            )
+        )
+        number = card(isl.Set(f"[m] -> {{ [y, x] : ({where}) and {low} <= y <= {high} and 0 <= x <= y }}"))
+        assert along(number, "m", -6, 14).tolist() == [number.at({"m": value}) for value in range(-6, 15)]
 
 
 def test_weighted_sum() -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shorthaul.affine.integer_sets.counting import Cardinality
 
-_PARAM, _SET, _DIV = isl.dim_type.param, isl.dim_type.set, isl.dim_type.div
+_PARAM, _SET = isl.dim_type.param, isl.dim_type.set
 
 
 def along(number: Cardinality, name: str, first: int, last: int) -> npt.NDArray[np.int64]:
@@ -19,6 +19,8 @@ def along(number: Cardinality, name: str, first: int, last: int) -> npt.NDArray[
     >>> from shorthaul.affine.integer_sets.counting import card
     >>> along(card(isl.Set("[m] -> { S[i] : 0 <= i < m and m <= 3 }")), "m", 2, 4).tolist()
     [2, 3, 0]
+    >>> along(card(isl.Set("[m] -> { S[i] : m = 2i and 0 <= i < 3 }")), "m", 0, 5).tolist()
+    [1, 0, 1, 0, 1, 0]
     """
     result = np.zeros(last - first + 1, np.int64)
     for piece in number.pieces:
@@ -48,9 +50,9 @@ def _intervals(where: isl.Set, name: str, first: int, last: int) -> Iterator[tup
         low, high = line.dim_min_val(0), line.dim_max_val(0)
         ends = low.to_python() if low.is_int() else first, high.to_python() if high.is_int() else last
         ends = max(first, ends[0]), min(last, ends[1])
-        if line.compute_divs().dim(_DIV) == 0:
+        if ends[0] > ends[1] or isl.Set(f"{{ [m] : {ends[0]} <= m <= {ends[1]} }}").is_subset(line):
             yield ends if ends[0] <= ends[1] else (first, first - 1)
-        else:
+        else:  # every second value, say
             for value in range(ends[0], ends[1] + 1):
                 if not line.fix_val(_SET, 0, isl.Val(value)).is_empty():
                     yield value, value
