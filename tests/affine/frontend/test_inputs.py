@@ -330,6 +330,30 @@ def test_structures_within_structures() -> None:
     assert list(made.code.arguments) == ["n", "p_u_x", "p_u_y", "p_v_x", "p_v_y", "p_next_u_x"]
 
 
+LISTS = "typedef struct Q { double x, y; struct Q *next; } Q;\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ("p[i] = p[i + 1];", ["p_x", "p_y", "p_next"]),
+        ("Q q; q = p[i]; p[i].x = q.y;", ["p_x", "p_y", "p_next"]),
+        ("Q q = p[i]; p[i].x = q.y;", ["p_x", "p_y", "p_next"]),
+        ("Q *q; q = p; q->x += i;", ["p_x"]),
+    ],
+)
+def test_lists_of_structures_are_copied_as_words(body: str, fields: list[str]) -> None:
+    made = written(f"for (int i = 0; i < n; i++) {{ {body} }}", "int n, Q *p", LISTS)
+    assert made.code is not None
+    assert list(made.code.arguments) == ["n", *fields]
+
+
+@pytest.mark.parametrize("body", ["Q *q = p[i].next; q->x = 1;", "Q q; q = p[i]; p[i].x = q.next->y;"])
+def test_a_pointer_that_an_element_holds_is_not_followed(body: str) -> None:
+    with pytest.raises(InputError, match=r"(?s)line \d+: a pointer that an element holds may lead to .*p\[k\]\.x"):
+        written(f"for (int i = 0; i < n; i++) {{ {body} }}", "int n, Q *p", LISTS)
+
+
 def test_numbers_of_a_structure_behind_a_pointer() -> None:
     types = "typedef struct { double *u, *v, s; int nx; long ny; } P;\n"
     body = (

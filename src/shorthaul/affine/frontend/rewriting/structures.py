@@ -12,6 +12,7 @@ from typing import Any
 
 from pycparser import c_ast
 
+from shorthaul.affine.frontend.expressions import c_text
 from shorthaul.affine.frontend.rewriting.trees import (
     copied,
     element,
@@ -23,6 +24,7 @@ from shorthaul.affine.frontend.rewriting.trees import (
     rewritten,
     words_of,
 )
+from shorthaul.core.errors import InputError
 
 #: Structures by the words that name them, "struct point" or the name of a type.
 Structures = dict[str, Any]
@@ -42,27 +44,44 @@ def structures_in(items: Sequence[Any], known: Structures) -> None:
 
 def flattened(body: Any, declarations: dict[str, Any], known: Structures) -> Any:
     """Return ``body`` with plain arrays; the declarations of structures become those of their fields."""
+    pointers: set[str] = set()
     while True:
-        body = _once(body, declarations, known)
+        body = _once(body, declarations, known, pointers)
         declared = {node.name: node.type for node in nodes([body]) if isinstance(node, c_ast.Decl)}
         whole = {name: kind for name, kind in {**declarations, **declared}.items() if _members(kind, known)}
-        used = names_in([body])
+        used = _used(body, pointers)
         if all(isinstance(kind, c_ast.PtrDecl) and name not in used for name, kind in whole.items()):
             return body
 
 
-def _once(body: Any, declarations: dict[str, Any], known: Structures) -> Any:
-    """Return ``body`` with structures, but not those within them, taken apart."""
+def _used(body: Any, pointers: set[str]) -> set[str]:
+    """Return the names that are used; of ``pointers`` in structures those that are followed.
+
+    One that is only copied may lead to a structure of its own kind, and so on without end.
+    """
+    return {*names_in([body])} - pointers | {
+        *names_in([node for node in nodes([body]) if isinstance(node, c_ast.StructRef)])
+    }
+
+
+def _once(body: Any, declarations: dict[str, Any], known: Structures, pointers: set[str]) -> Any:
+    """Return ``body`` with structures, but not those within them, taken apart; their ``pointers`` are noted."""
     inner = {node.name: node.type for node in nodes([body]) if isinstance(node, c_ast.Decl)}
-    taken, used = {**inner, **declarations}, names_in([body])
+    taken, used = {**inner, **declarations}, _used(body, pointers)
     found = {
         name: members
         for name, kind in taken.items()
-        # what is never followed stays: a pointer may lead to a structure of its own kind
         if (name in used or not isinstance(kind, c_ast.PtrDecl)) and (members := _members(kind, known)) is not None
     }
     pairs = [(name, member.name) for name, members in found.items() for member in members]
     fields = {pair: free_name("_".join(pair), taken) for pair in pairs}
+    before = {*pointers}
+    pointers |= {
+        fields[name, member.name]
+        for name, members in found.items()
+        for member in members
+        if isinstance(member.type, c_ast.PtrDecl)
+    }
 
     def field_of(name: str, kind: Any, member: Any) -> Any:
         return named(_joined(kind, member.type), fields[name, member.name])
@@ -82,6 +101,8 @@ def _once(body: Any, declarations: dict[str, Any], known: Structures) -> Any:
             targets = [element_of(side)[0] for side in (node.lvalue, node.rvalue)] if is_set else [node]
             names = [item.name for item in targets if isinstance(item, c_ast.ID if is_set else c_ast.Decl)]
             name = next((name for name in names if name in found), "")
+            if name and isinstance(taken[name], c_ast.PtrDecl):
+                _leads_to_one(node, names[0] == name, before)
             for at, member in enumerate(found.get(name, ())):
                 sides = (node.lvalue, node.rvalue) if is_set else (node.init,)
                 inner = [None if side is None else _member(side, at, member.name, node) for side in sides]
@@ -102,6 +123,23 @@ def _once(body: Any, declarations: dict[str, Any], known: Structures) -> Any:
             if isinstance(member.type, c_ast.TypeDecl) and fields[name, member.name] not in subscripted:
                 declarations[fields[name, member.name]] = named(member.type, fields[name, member.name])
     return made
+
+
+def _leads_to_one(node: Any, is_first: bool, pointers: set[str]) -> None:
+    """Raise :class:`InputError` where a pointer is set to one that elements hold: it may lead to any structure."""
+    value = node.rvalue if isinstance(node, c_ast.Assignment) else node.init
+    is_pointer = is_first and not (isinstance(node, c_ast.Assignment) and isinstance(node.lvalue, c_ast.ArrayRef))
+    inside = any(isinstance(part, c_ast.ArrayRef) for part in nodes([value])) if value is not None else False
+    is_held = isinstance(value, c_ast.StructRef) or getattr(element_of(value)[0], "name", "") in pointers
+    if is_pointer and inside and is_held:
+        place = "the loop nest" if node.coord is None else f"line {node.coord.line}"
+        cure = "write out what it leads to, as p[k].x"
+        raise InputError(
+            "a pointer that an element holds may lead to any structure",
+            place=place,
+            value=c_text(value)[:80],
+            cure=cure,
+        )
 
 
 def _member(whole: Any, at: int, name: str, declared: Any = None) -> Any:
