@@ -1,12 +1,13 @@
 """Lower bound over derived order of 50 programs of the field, as one command of ``affine bound`` gives both.
 
-    python benchmarks/affine_field.py [PROGRAM ...] [--later] [--effort E] [--processes P]
+    python benchmarks/affine_field.py [PROGRAM ...] [--sample NAME] [--effort E] [--processes P]
 
 reads benchmarks/field/*.c (linear algebra, learning, stencils, dynamic programs and graphs, signals; written before any
 of them was measured), prints one row per program and S (bound, loads of the order, their quotient), counts the programs
 with lower / upper of at least a half at every S, and writes benchmarks/results/affine_field.json, in which rows of
-programs not asked for stay. With --later it reads benchmarks/field/later/*.c, 72 programs of four samples that were
-drawn up afterwards, a part of which nobody had worked on, and writes results/later/affine_field.json.
+programs not asked for stay. With --sample NAME it reads benchmarks/field/NAME/*.c and writes
+results/NAME/affine_field.json: `later` are 72 programs of four samples that were drawn up afterwards, a part of which
+nobody had worked on, `strided` stages at every second or third value and a star of 25 points.
 """
 
 from __future__ import annotations
@@ -71,12 +72,14 @@ def tightness(row: Row) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="programs to measure, all without one")
-    parser.add_argument("--later", action="store_true", help="the 72 programs of field/later in place of the 50")
+    samples = sorted(path.name for path in FIELD.iterdir() if path.is_dir())
+    parser.add_argument("--sample", choices=samples, default="", help="a folder of benchmarks/field in place of the 50")
     parser.add_argument("--effort", type=float, default=10.0, help="effort of each bound with its order")
     parser.add_argument("--processes", type=int, default=1, help="pairs of program and S that are measured at once")
     given = parser.parse_args()
-    known = programs(FIELD / "later" if given.later else FIELD)
-    target = FOLDER / "results" / ("later" if given.later else "") / "affine_field.json"
+    known = programs(FIELD / given.sample)
+    target = FOLDER / "results" / given.sample / "affine_field.json"
+    target.parent.mkdir(exist_ok=True)
     unknown = sorted(set(given.programs) - set(known))
     if unknown:
         parser.error(f"unknown program {unknown[0]!r}")

@@ -103,7 +103,7 @@ WRONG = {
         [node("Softmax", "x", "y")],
         {"x": [4, 4]},
         {},
-        ("node Softmax_0 (Softmax)", "not supported", "MatMul, Gemm"),
+        ("node Softmax_0 (Softmax)", "is no operator of a problem", "MatMul, Gemm", "--machine"),
     ),
     "symbolic": ([node("Relu", "x", "y")], {"x": ["batch", 4]}, {}, ("without a size", "batch", "--machine")),
     "kernel": (
